@@ -53,6 +53,7 @@ typedef struct
   gint64 multiple;          /* integer: 1 if any */
   char **values;            /* enum: value ids; else NULL */
   double *numbers;          /* enum: what each value is in a formula */
+  gboolean optional;        /* may stay unset though it has no default */
 } TwParamSpec;
 
 typedef enum
@@ -75,7 +76,9 @@ typedef enum
 typedef enum
 {
   TW_PARTNER_NONE,
-  TW_PARTNER_INTERLEAVED /* groups of g columns of the first, then g of the second */
+  TW_PARTNER_INTERLEAVED, /* groups of g columns of the first, then g of the second */
+  TW_PARTNER_HALVES       /* all columns of the first, then all of the second: a type only, which
+                             no port takes; refused with an offer to pack */
 } TwPartner;
 
 typedef struct
@@ -95,7 +98,9 @@ typedef struct
   gboolean column_order_allowed; /* order=column operands accepted (contractions) */
   char *when_param; /* port exists only if this parameter has one of when_values; NULL: always */
   char **when_values;
-  TwPartner partner;    /* input packs two operands: */
+  TwPartner partner;    /* input packs two operands (or output: what `interleave` makes): */
+  char *partner_param;  /* interleave="p": columns of each partner in turn = the enum number of
+                           this parameter; NULL: partner_group */
   int partner_group;    /* columns of each partner in turn */
   char *operands[2];    /* the operand names of a packed port; [0] == id and [1] NULL otherwise */
   char *statistic;      /* STATISTIC: operation, e.g. "sum-of-squares"; else NULL */
