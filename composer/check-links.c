@@ -1,4 +1,4 @@
-/* Links: whether they reach ports that exist, the order they impose, and what they leave unused. */
+/* Links: whether they reach nodes and ports that exist. */
 #include "check-private.h"
 
 #include <string.h>
@@ -132,8 +132,8 @@ resolve_port (TwCheck *check, int node, const char *id, TwDirection direction, c
   return -1;
 }
 
-static int
-find_node (const TwCheck *check, const char *id)
+int
+tw_check_find (const TwCheck *check, const char *id)
 {
   return GPOINTER_TO_INT (g_hash_table_lookup (check->typing->index, id)) - 1;
 }
@@ -166,8 +166,8 @@ tw_check_links (TwCheck *check)
   for (int i = 0; i < n_links; i++)
     {
       const TwLink *link = tw_graph_get_nth_link (check->graph, i);
-      int from = find_node (check, link->from_node);
-      int to = find_node (check, link->to_node);
+      int from = tw_check_find (check, link->from_node);
+      int to = tw_check_find (check, link->to_node);
       if (from < 0)
         report_no_node (check, link, link->from_node, to, to < 0 ? NULL : link->to_port);
       if (to < 0)
@@ -197,198 +197,4 @@ tw_check_links (TwCheck *check)
       n->sources[to_port] = from;
       n->source_ports[to_port] = from_port;
     }
-}
-
-/* Order */
-
-typedef struct
-{
-  int *start, *ends; /* successors of node i: ends[start[i] .. start[i + 1]) */
-  int *degree;       /* predecessors */
-} Edges;
-
-/* Every link between two nodes that are there, whatever its ports. */
-static Edges
-make_edges (const TwCheck *check, gboolean reverse)
-{
-  int n = check->typing->n_nodes, n_links = tw_graph_get_n_links (check->graph);
-  Edges edges = { g_new0 (int, (gsize)n + 2), g_new0 (int, (gsize)n_links + 1),
-                  g_new0 (int, (gsize)n + 1) };
-  g_autofree int *from = g_new (int, (gsize)n_links + 1);
-  g_autofree int *to = g_new (int, (gsize)n_links + 1);
-  for (int i = 0; i < n_links; i++)
-    {
-      const TwLink *link = tw_graph_get_nth_link (check->graph, i);
-      from[i] = find_node (check, reverse ? link->to_node : link->from_node);
-      to[i] = find_node (check, reverse ? link->from_node : link->to_node);
-      if (from[i] >= 0 && to[i] >= 0)
-        edges.start[from[i] + 2]++, edges.degree[to[i]]++;
-    }
-  for (int i = 1; i <= n; i++)
-    edges.start[i + 1] += edges.start[i];
-  for (int i = 0; i < n_links; i++)
-    if (from[i] >= 0 && to[i] >= 0)
-      edges.ends[edges.start[from[i] + 1]++] = to[i];
-  return edges;
-}
-
-static void
-clear_edges (Edges *edges)
-{
-  g_free (edges->start);
-  g_free (edges->ends);
-  g_free (edges->degree);
-}
-
-/* Kahn's algorithm; `degree` keeps what is left of nodes that were not reached. */
-static int
-peel (const Edges *edges, int n, int *order)
-{
-  int n_done = 0;
-  for (int i = 0; i < n; i++)
-    if (edges->degree[i] == 0)
-      order[n_done++] = i;
-  for (int head = 0; head < n_done; head++)
-    for (int e = edges->start[order[head]]; e < edges->start[order[head] + 1]; e++)
-      if (--edges->degree[edges->ends[e]] == 0)
-        order[n_done++] = edges->ends[e];
-  return n_done;
-}
-
-static void
-report_cycle (TwCheck *check, const int *predecessor, int member)
-{
-  /* The report is the same from whichever node the cycle was found: it starts at the node that was
-   * drawn first. */
-  int first = member;
-  for (int i = predecessor[member]; i != member; i = predecessor[i])
-    first = MIN (first, i);
-  g_autoptr (GPtrArray) path = g_ptr_array_new ();
-  TwNodeTyping *nodes = check->typing->nodes;
-  g_ptr_array_add (path, nodes[first].id);
-  for (int i = predecessor[first]; i != first; i = predecessor[i])
-    g_ptr_array_add (path, nodes[i].id);
-  g_ptr_array_add (path, nodes[first].id);
-  GString *text = g_string_new (nodes[first].id);
-  for (guint i = path->len - 1; i-- > 0;)
-    {
-      if (path->len > 12 && i == path->len - 6)
-        {
-          g_string_append_printf (text, " -> ... (%u more)", path->len - 11);
-          i = 5;
-          continue;
-        }
-      g_string_append_printf (text, " -> %s", (char *)g_ptr_array_index (path, i));
-    }
-  const char *from = nodes[predecessor[first]].id, *port = NULL, *from_port = "?";
-  int line = nodes[first].node->line;
-  g_autoptr (GPtrArray) links = tw_graph_get_links_from (check->graph, from, NULL);
-  for (guint i = 0; i < links->len && port == NULL; i++)
-    {
-      const TwLink *link = g_ptr_array_index (links, i);
-      if (strcmp (link->to_node, nodes[first].id) != 0)
-        continue;
-      port = link->to_port;
-      from_port = link->from_port;
-      line = link->line;
-    }
-  g_autofree char *fix = g_strdup_printf (
-      "remove the link from %s.%s to %s.%s, or take the value from before the cycle", from,
-      from_port, nodes[first].id, port != NULL ? port : "?");
-  tw_check_add (check, TW_SEVERITY_ERROR, "cycle", first, port, line, text->str,
-                "a graph without cycles", fix, "%s depends on its own value", nodes[first].id);
-  g_string_free (text, TRUE);
-}
-
-int *
-tw_check_sort (TwCheck *check, int *n_sorted)
-{
-  int n = check->typing->n_nodes;
-  int *order = g_new (int, (gsize)n + 1);
-  Edges forward = make_edges (check, FALSE);
-  *n_sorted = peel (&forward, n, order);
-  if (*n_sorted < n)
-    {
-      /* What is left lies on cycles or behind them; each such node has a predecessor among the
-       * rest, so that walking back from anywhere must end in a cycle. */
-      Edges back = make_edges (check, TRUE);
-      g_autofree int *predecessor = g_new (int, (gsize)n + 1);
-      g_autofree int *walk = g_new0 (int, (gsize)n + 1);
-      for (int i = 0; i < n; i++)
-        {
-          predecessor[i] = -1;
-          for (int e = back.start[i]; e < back.start[i + 1] && forward.degree[i] > 0; e++)
-            if (forward.degree[back.ends[e]] > 0
-                && (predecessor[i] < 0 || back.ends[e] < predecessor[i]))
-              predecessor[i] = back.ends[e];
-        }
-      for (int i = 0; i < n; i++)
-        {
-          int at = i;
-          while (at >= 0 && predecessor[at] >= 0 && walk[at] == 0)
-            {
-              walk[at] = i + 1;
-              at = predecessor[at];
-            }
-          if (at >= 0 && predecessor[at] >= 0 && walk[at] == i + 1 && forward.degree[i] > 0
-              && !check->typing->nodes[at].cyclic)
-            {
-              int member = at;
-              do
-                check->typing->nodes[member].cyclic = TRUE;
-              while ((member = predecessor[member]) != at);
-              report_cycle (check, predecessor, at);
-            }
-        }
-      clear_edges (&back);
-    }
-  clear_edges (&forward);
-  return order;
-}
-
-/* Use */
-
-void
-tw_check_liveness (TwCheck *check)
-{
-  TwNodeTyping *nodes = check->typing->nodes;
-  int n = check->typing->n_nodes, n_queue = 0;
-  gboolean any_unknown = FALSE;
-  g_autofree int *queue = g_new (int, (gsize)n + 1);
-  g_autofree guint8 *live = g_new0 (guint8, (gsize)n + 1);
-  for (int i = 0; i < n; i++)
-    {
-      any_unknown |= nodes[i].facts == NULL;
-      if (nodes[i].facts != NULL && nodes[i].facts->block->kind == TW_KIND_SINK)
-        {
-          live[i] = 1;
-          queue[n_queue++] = i;
-        }
-    }
-  if (n_queue == 0)
-    {
-      if (!any_unknown)
-        tw_check_add (check, TW_SEVERITY_ERROR, "no-output", -1, NULL, 0, "no output node",
-                      "one or more", "add a node of block output and wire a value to it",
-                      "nothing leaves the graph");
-      return;
-    }
-  Edges back = make_edges (check, TRUE);
-  for (int head = 0; head < n_queue; head++)
-    for (int e = back.start[queue[head]]; e < back.start[queue[head] + 1]; e++)
-      if (!live[back.ends[e]])
-        {
-          live[back.ends[e]] = 1;
-          queue[n_queue++] = back.ends[e];
-        }
-  /* Of a chain that leads nowhere its end is named; the rest follows. `degree` of the reversed
-   * graph counts readers. */
-  for (int i = 0; i < n; i++)
-    if (!live[i] && back.degree[i] == 0)
-      {
-        g_autofree char *fix = g_strdup_printf ("wire %s to an output, or remove it", nodes[i].id);
-        tw_check_add (check, TW_SEVERITY_WARNING, "unused-node", i, NULL, nodes[i].node->line,
-                      "no reader", "a way to an output", fix, "%s reaches no output", nodes[i].id);
-      }
-  clear_edges (&back);
 }

@@ -94,6 +94,10 @@ int tw_check_shape (TwCheck *check, int node, const char *param, const char *tex
 /* check-links.c */
 TwBlockFacts *tw_check_facts (TwCheck *check, const TwBlock *block);
 void tw_check_links (TwCheck *check);
+/* Index of the node, or -1. */
+int tw_check_find (const TwCheck *check, const char *id);
+
+/* check-order.c */
 /* Node indices in topological order; nodes on and behind cycles are left out, each cycle is
  * reported. g_free. */
 int *tw_check_sort (TwCheck *check, int *n);
