@@ -100,7 +100,16 @@ char *tw_formula_to_c (const TwFormula *formula, int output, const char *const *
                        const char *target, int indent, const TwFormulaC *spelling,
                        gpointer user_data);
 
-/* TRUE if `formula` is elementwise: no reduction and no shifted index. */
+/* The helper functions of the double spelling (ref_max, ref_sigmoid, ...) as C text: static inline,
+ * over <math.h>. With single = TRUE every function f of the language but select is tw_f (float...)
+ * of blocks/tile/math.h, round_to and mod included. Static. */
+const char *tw_formula_get_helpers (void);
+
+/* TRUE if `formula` is elementwise: no reduction, no shifted index, no size() or index(): a function
+ * of operands and parameters at one element. */
 gboolean tw_formula_is_elementwise (const TwFormula *formula);
+/* TRUE if the text names the parameter, the input (by its place in the names given to parse). */
+gboolean tw_formula_uses_param (const TwFormula *formula, int param);
+gboolean tw_formula_uses_input (const TwFormula *formula, int input);
 
 G_END_DECLS
