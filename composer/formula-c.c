@@ -319,7 +319,7 @@ print_line (Printer *printer, int indent, const char *text)
           if (text[i] != ' ')
             continue;
           any = i;
-          if (i < COLUMNS / 3 || strchr ("+-*/<>=?:", text[i - 1]) || depth > least)
+          if (i < COLUMNS / 5 || strchr ("+-*/<>=?:", text[i - 1]) || depth > least)
             continue;
           best = i;
           least = depth;

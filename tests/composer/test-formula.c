@@ -297,6 +297,7 @@ test_bounds (void)
   g_string_append (text, "y = t11");
   g_autoptr (TwFormula) formula = parse (text->str, outputs, 1, &error);
   g_assert_no_error (error);
+  g_assert_nonnull (formula);
   g_clear_error (&error);
   g_string_assign (text, "y = ");
   for (int i = 0; i < 40; i++)
@@ -655,6 +656,7 @@ test_speed (void)
     data.data[i] = i == 5 ? NULL : g_new0 (double, size_of (&data, &inputs[i]) + 1);
   gint64 start = g_get_monotonic_time ();
   g_autofree double *y = value ("y = sum(K, a*b)", &data, outputs);
+  g_assert_nonnull (y);
   gint64 product = g_get_monotonic_time () - start;
   clear (&data);
   Data small = { 4, 8, 8, 1, { NULL }, { 0.5, 64, 2 } };
@@ -663,6 +665,7 @@ test_speed (void)
   for (int i = 0; i < 10000; i++)
     {
       g_autofree double *z = value ("y = x*sigmoid(x)*g + sum(K, a*b)", &small, outputs);
+      g_assert_nonnull (z);
     }
   gint64 many = g_get_monotonic_time () - start;
   clear (&small);
