@@ -16,5 +16,9 @@ gboolean tw_expand_node (TwGraph *graph, const TwCatalog *catalog, const TwTypin
 /* A copy of `graph` with every composite expanded, nested ones too. NULL with `error` otherwise. */
 TwGraph *tw_expand (const TwGraph *graph, const TwCatalog *catalog, const TwTyping *typing,
                     GError **error);
+/* The same; `outputs` (may be NULL: owned strings) receives, for every output "node.port" of a
+ * composite, the "node.port" of the result that carries its value. */
+TwGraph *tw_expand_with_outputs (const TwGraph *graph, const TwCatalog *catalog,
+                                 const TwTyping *typing, GHashTable *outputs, GError **error);
 
 G_END_DECLS

@@ -83,3 +83,13 @@ tw_formula_uses_input (const TwFormula *formula, int input)
 {
   return uses (formula, OP_READ, input);
 }
+
+gboolean
+tw_formula_output_uses_input (const TwFormula *formula, int output, int input)
+{
+  const Program *program = &formula->programs[output];
+  for (guint i = 0; i < program->nodes->len; i++)
+    if (NODE (program, i)->op == OP_READ && NODE (program, i)->item == input)
+      return TRUE;
+  return FALSE;
+}

@@ -111,5 +111,7 @@ gboolean tw_formula_is_elementwise (const TwFormula *formula);
 /* TRUE if the text names the parameter, the input (by its place in the names given to parse). */
 gboolean tw_formula_uses_param (const TwFormula *formula, int param);
 gboolean tw_formula_uses_input (const TwFormula *formula, int input);
+/* TRUE if the value of `output` is computed from `input`. */
+gboolean tw_formula_output_uses_input (const TwFormula *formula, int output, int input);
 
 G_END_DECLS
