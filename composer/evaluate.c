@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-G_DEFINE_QUARK (tw-evaluate-error, tw_evaluate_error)
+G_DEFINE_QUARK (tw - evaluate - error, tw_evaluate_error)
 
 typedef struct
 {
@@ -32,13 +32,13 @@ typedef struct
 } NodeRun;
 
 static gboolean G_GNUC_PRINTF (3, 4)
-fail (const Run *run, TwEvaluateError code, const char *format, ...)
+    fail (const Run *run, TwEvaluateError code, const char *format, ...)
 {
   va_list args;
   va_start (args, format);
   g_autofree char *message = g_strdup_vprintf (format, args);
   va_end (args);
-  g_set_error_literal (run->error, TW_EVALUATE_ERROR, (int) code, message);
+  g_set_error_literal (run->error, TW_EVALUATE_ERROR, (int)code, message);
   return FALSE;
 }
 
@@ -67,7 +67,7 @@ TwTensor *
 tw_tensor_new (int n_dims, const gint64 *dims)
 {
   gint64 size = n_dims >= 0 && n_dims <= 3 ? count_elements (n_dims, dims) : -1;
-  double *data = size < 0 ? NULL : g_try_new0 (double, (gsize) MAX (size, 1));
+  double *data = size < 0 ? NULL : g_try_new0 (double, (gsize)MAX (size, 1));
   if (!data)
     return NULL;
   TwTensor *tensor = g_new0 (TwTensor, 1);
@@ -98,7 +98,7 @@ copy_tensor (const TwTensor *tensor)
 {
   TwTensor *copy = tw_tensor_new (tensor->n_dims, tensor->dims);
   if (copy)
-    memcpy (copy->data, tensor->data, (gsize) tw_tensor_get_size (tensor) * sizeof *copy->data);
+    memcpy (copy->data, tensor->data, (gsize)tw_tensor_get_size (tensor) * sizeof *copy->data);
   return copy;
 }
 
@@ -137,9 +137,8 @@ get_shape (Run *run, const char *node, const char *port, int *n_dims, gint64 *di
     if (!get_extent (run, type->dims[i], node, &dims[i]))
       return FALSE;
   if (count_elements (type->n_dims, dims) < 0)
-    return fail (run, TW_EVALUATE_ERROR_SIZE,
-                 "'%s.%s' has more than %" G_GINT64_FORMAT " elements", node, port,
-                 TW_EVALUATE_MAX_ELEMENTS);
+    return fail (run, TW_EVALUATE_ERROR_SIZE, "'%s.%s' has more than %" G_GINT64_FORMAT " elements",
+                 node, port, TW_EVALUATE_MAX_ELEMENTS);
   return TRUE;
 }
 
@@ -205,7 +204,7 @@ run_source (Run *run, const TwNode *node, const TwBlock *block)
         continue;
       if (!get_shape (run, node->id, port->id, &n_dims, dims))
         return FALSE;
-      if (given->n_dims != n_dims || memcmp (given->dims, dims, sizeof dims[0] * (gsize) n_dims))
+      if (given->n_dims != n_dims || memcmp (given->dims, dims, sizeof dims[0] * (gsize)n_dims))
         return fail (run, TW_EVALUATE_ERROR_INPUT, "the value given for '%s' has another shape",
                      node->id);
       TwTensor *copy = copy_tensor (given);
@@ -242,7 +241,7 @@ set_name (Run *run, NodeRun *node_run, const char *name, gint64 extent)
              || fail (run, TW_EVALUATE_ERROR_INPUT,
                       "%s is %" G_GINT64_FORMAT " and %" G_GINT64_FORMAT " at node '%s'", name,
                       g_array_index (node_run->extents, gint64, i), extent, node_run->node->id);
-  g_ptr_array_add (node_run->names, (gpointer) name);
+  g_ptr_array_add (node_run->names, (gpointer)name);
   g_array_append_val (node_run->extents, extent);
   return TRUE;
 }
@@ -263,7 +262,7 @@ get_interleave (const NodeRun *node_run, const TwPortSpec *port)
   double number = port->partner_group;
   if (port->partner_param)
     tw_node_get_number (node_run->node, node_run->block, port->partner_param, &number);
-  return number >= 1 && number <= 1e9 ? (gint64) number : 1;
+  return number >= 1 && number <= 1e9 ? (gint64)number : 1;
 }
 
 /* The index names of the ports, and the dimension names behind them. */
@@ -401,7 +400,7 @@ get_params (Run *run, const NodeRun *node_run, double *params)
           g_autoptr (TwDim) dim = tw_dim_parse (text, NULL);
           gint64 value = 0;
           if (dim && get_extent (run, dim, node_run->node->id, &value))
-            params[i] = (double) value;
+            params[i] = (double)value;
           else if (used)
             return dim ? FALSE
                        : fail (run, TW_EVALUATE_ERROR_INPUT, "parameter '%s' of '%s' is '%s'",
@@ -411,7 +410,7 @@ get_params (Run *run, const NodeRun *node_run, double *params)
         {
           TwDtype dtype = TW_DTYPE_F32;
           if (tw_dtype_from_name (text, &dtype))
-            params[i] = (double) dtype;
+            params[i] = (double)dtype;
         }
       else if (!tw_node_get_number (node_run->node, block, param->id, &params[i]) && used)
         return fail (run, TW_EVALUATE_ERROR_INPUT, "parameter '%s' of '%s' is not set", param->id,
@@ -424,9 +423,9 @@ static gboolean
 run_formula (Run *run, NodeRun *node_run)
 {
   const TwBlock *block = node_run->block;
-  g_autofree double *params = g_new0 (double, (gsize) block->n_params + 1);
-  g_autofree TwFormulaTensor *results = g_new0 (TwFormulaTensor, (gsize) block->n_outputs + 1);
-  g_autoptr (GPtrArray) tensors = g_ptr_array_new_with_free_func ((GDestroyNotify) tw_tensor_free);
+  g_autofree double *params = g_new0 (double, (gsize)block->n_params + 1);
+  g_autofree TwFormulaTensor *results = g_new0 (TwFormulaTensor, (gsize)block->n_outputs + 1);
+  g_autoptr (GPtrArray) tensors = g_ptr_array_new_with_free_func ((GDestroyNotify)tw_tensor_free);
   if (!find_names (run, node_run) || !read_operands (run, node_run)
       || !get_params (run, node_run, params))
     return FALSE;
@@ -447,9 +446,9 @@ run_formula (Run *run, NodeRun *node_run)
     }
   g_autoptr (GError) error = NULL;
   if (!tw_formula_evaluate (block->formula, node_run->tensors, params,
-                            (const char *const *) node_run->names->pdata,
-                            (const gint64 *) (void *) node_run->extents->data,
-                            (int) node_run->names->len, results, &error))
+                            (const char *const *)node_run->names->pdata,
+                            (const gint64 *)(void *)node_run->extents->data,
+                            (int)node_run->names->len, results, &error))
     return fail (run, TW_EVALUATE_ERROR_FORMULA, "node '%s': %s", node_run->node->id,
                  error->message);
   for (int i = 0; i < block->n_outputs; i++)
@@ -478,8 +477,8 @@ run_node (Run *run, const TwNode *node)
   NodeRun node_run = { .node = node, .block = block };
   node_run.names = g_ptr_array_new ();
   node_run.extents = g_array_new (FALSE, FALSE, sizeof (gint64));
-  node_run.tensors = g_new0 (TwFormulaTensor, (gsize) block->n_operands + 1);
-  node_run.unpacked = g_ptr_array_new_with_free_func ((GDestroyNotify) tw_tensor_free);
+  node_run.tensors = g_new0 (TwFormulaTensor, (gsize)block->n_operands + 1);
+  node_run.unpacked = g_ptr_array_new_with_free_func ((GDestroyNotify)tw_tensor_free);
   gboolean good = run_formula (run, &node_run);
   g_ptr_array_unref (node_run.names);
   g_array_unref (node_run.extents);
@@ -539,7 +538,7 @@ changes_fixed (const TwGraph *graph, GHashTable *dims)
   while (g_hash_table_iter_next (&iter, &name, &value))
     {
       const TwDimension *dimension = tw_graph_get_dimension (graph, name);
-      if (dimension && !dimension->dynamic && dimension->value != *(const gint64 *) value)
+      if (dimension && !dimension->dynamic && dimension->value != *(const gint64 *)value)
         return TRUE;
     }
   return FALSE;
@@ -601,9 +600,9 @@ tw_evaluate (const TwGraph *graph, const TwCatalog *catalog, const TwTyping *typ
       typing = expanded_typing;
     }
   g_autoptr (GHashTable) exact
-      = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, (GDestroyNotify) tw_tensor_free);
+      = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, (GDestroyNotify)tw_tensor_free);
   g_autoptr (GHashTable) rounded
-      = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, (GDestroyNotify) tw_tensor_free);
+      = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, (GDestroyNotify)tw_tensor_free);
   Run run = { graph, catalog, typing, inputs, dims, mode, exact, rounded, error };
   if (!run_graph (&run))
     return NULL;

@@ -18,8 +18,7 @@ typedef struct
   GHashTable *names; /* body node -> new id */
 } Expansion;
 
-static gboolean G_GNUC_PRINTF (2, 3)
-refuse (GError **error, const char *format, ...)
+static gboolean G_GNUC_PRINTF (2, 3) refuse (GError **error, const char *format, ...)
 {
   va_list args;
   va_start (args, format);
@@ -77,15 +76,13 @@ resolve (const Expansion *expansion, const char *name, const TwParamSpec *inner,
     {
       const char *value = tw_node_get_param (expansion->node, expansion->block, name);
       if (value)
-        return param->type == TW_PARAM_ENUM ? convert_enum (param, value, inner)
-                                            : g_strdup (value);
+        return param->type == TW_PARAM_ENUM ? convert_enum (param, value, inner) : g_strdup (value);
       if (!param->optional)
         refuse (error, "parameter '%s' of node '%s' is not set", name, expansion->node->id);
       return NULL;
     }
-  const TwDim *dim = expansion->typing
-                         ? tw_typing_get_dim (expansion->typing, expansion->node->id, name)
-                         : NULL;
+  const TwDim *dim
+      = expansion->typing ? tw_typing_get_dim (expansion->typing, expansion->node->id, name) : NULL;
   if (dim)
     return g_strdup (tw_dim_get_text (dim));
   refuse (error, "'$%s' in block '%s' is neither a parameter nor a dimension known at node '%s'",
@@ -111,7 +108,7 @@ substitute (const Expansion *expansion, const char *text, const TwParamSpec *inn
       while (g_ascii_isalnum (*end) || *end == '_'
              || (*end == '-' && (g_ascii_isalpha (end[1]) || end[1] == '_')))
         end++;
-      g_autofree char *name = g_strndup (c + 1, (gsize) (end - c - 1));
+      g_autofree char *name = g_strndup (c + 1, (gsize)(end - c - 1));
       GError *failure = NULL;
       g_autofree char *value = resolve (expansion, name, inner, &failure);
       if (failure)
@@ -145,7 +142,7 @@ make_id (const TwGraph *graph, const char *node, const char *inner)
     {
       g_autofree char *suffix = g_strdup_printf ("_%d", i);
       g_free (id);
-      id = g_strdup_printf ("%.*s%s", (int) (TW_ID_MAX - strlen (suffix)), base, suffix);
+      id = g_strdup_printf ("%.*s%s", (int)(TW_ID_MAX - strlen (suffix)), base, suffix);
     }
   return id;
 }
@@ -157,7 +154,8 @@ add_inner (const Expansion *expansion, const TwNode *inner, GError **error)
   g_autofree char *id = make_id (expansion->graph, node->id, inner->id);
   const TwBlock *block = tw_catalog_get (expansion->catalog, inner->block);
   TwCommand add = { .kind = TW_COMMAND_ADD_NODE, .node = id, .block = inner->block };
-  TwCommand origin = { .kind = TW_COMMAND_SET_ORIGIN, .node = id,
+  TwCommand origin = { .kind = TW_COMMAND_SET_ORIGIN,
+                       .node = id,
                        .value = node->origin ? node->origin : node->id };
   if (!apply (expansion, &add, error) || !apply (expansion, &origin, error))
     return FALSE;
@@ -169,8 +167,8 @@ add_inner (const Expansion *expansion, const TwNode *inner, GError **error)
       g_autofree char *value = substitute (expansion, param->value, spec, &unset, error);
       if (!value)
         return FALSE;
-      TwCommand set = { .kind = TW_COMMAND_SET_PARAM, .node = id, .name = param->name,
-                        .value = value };
+      TwCommand set
+          = { .kind = TW_COMMAND_SET_PARAM, .node = id, .name = param->name, .value = value };
       if (!unset && !apply (expansion, &set, error))
         return FALSE;
     }
@@ -212,22 +210,28 @@ connect (const Expansion *expansion, const char *node, const char *port, const c
   g_autofree char *into = g_strdup (to), *into_port = g_strdup (to_port);
   gboolean fuse = like && like->fuse_required;
   int n_owed = like ? like->n_owed : 0;
-  g_autofree TwOwed *owed = g_new0 (TwOwed, (gsize) n_owed + 1);
+  g_autofree TwOwed *owed = g_new0 (TwOwed, (gsize)n_owed + 1);
   g_autoptr (GPtrArray) kept = g_ptr_array_new_with_free_func (g_free);
   for (int i = 0; i < n_owed; i++)
     {
       owed[i] = like->owed[i];
       owed[i].node = g_strdup (like->owed[i].node);
       owed[i].port = g_strdup (like->owed[i].port);
-      g_ptr_array_add (kept, (gpointer) owed[i].node);
-      g_ptr_array_add (kept, (gpointer) owed[i].port);
+      g_ptr_array_add (kept, (gpointer)owed[i].node);
+      g_ptr_array_add (kept, (gpointer)owed[i].port);
     }
-  TwCommand link = { .kind = TW_COMMAND_CONNECT, .node = from, .port = from_port, .to_node = into,
+  TwCommand link = { .kind = TW_COMMAND_CONNECT,
+                     .node = from,
+                     .port = from_port,
+                     .to_node = into,
                      .to_port = into_port };
-  TwCommand demand = { .kind = TW_COMMAND_SET_FUSE, .to_node = into, .to_port = into_port,
-                       .flag = TRUE };
-  TwCommand owe = { .kind = TW_COMMAND_SET_OWED, .to_node = into, .to_port = into_port,
-                    .owed = owed, .n_owed = n_owed };
+  TwCommand demand
+      = { .kind = TW_COMMAND_SET_FUSE, .to_node = into, .to_port = into_port, .flag = TRUE };
+  TwCommand owe = { .kind = TW_COMMAND_SET_OWED,
+                    .to_node = into,
+                    .to_port = into_port,
+                    .owed = owed,
+                    .n_owed = n_owed };
   return apply (expansion, &link, error) && (!fuse || apply (expansion, &demand, error))
          && (!n_owed || apply (expansion, &owe, error));
 }

@@ -132,7 +132,7 @@ print_number (double value, gboolean single)
       g_snprintf (format, sizeof format, "%%.%dg", digits);
       g_ascii_formatd (text, sizeof text, format, value);
       double back = g_ascii_strtod (text, NULL);
-      if (single ? (float) back == (float) value : back == value)
+      if (single ? (float)back == (float)value : back == value)
         break;
     }
   const char *point = strpbrk (text, ".e") ? "" : ".0";
@@ -175,9 +175,9 @@ static Piece
 print_call (Printer *printer, const Node *node)
 {
   static const char *const doubles[]
-      = { "fabs",     "exp",       "log",      "sqrt",     "ref_rsqrt", "tanh",    "ref_sigmoid",
-          "erf",      "sin",       "cos",      "floor",    "ref_square", "ref_relu", "ref_sign",
-          "ref_isnan", "ref_min",  "ref_max",  "pow",      "ref_mod",   "ref_round_to" };
+      = { "fabs",      "exp",     "log",     "sqrt",  "ref_rsqrt",  "tanh",        "ref_sigmoid",
+          "erf",       "sin",     "cos",     "floor", "ref_square", "ref_relu",    "ref_sign",
+          "ref_isnan", "ref_min", "ref_max", "pow",   "ref_mod",    "ref_round_to" };
   const FormulaFunction *function = &tw_formula_functions[node->op - OP_ABS];
   g_autoptr (GString) text = g_string_new (NULL);
   if (printer->spelling->single)
@@ -217,9 +217,9 @@ print_binary (Printer *printer, const Node *node)
   g_autofree char *a = bind (left, cast ? BIND_UNARY : binding);
   g_autofree char *b = bind (right, binding + 1);
   Piece piece = { .binding = binding };
-  piece.text = cast ? g_strdup_printf ("(%s) %s %c %s", get_type (printer), a,
-                                       signs[node->op - OP_ADD], b)
-                    : g_strdup_printf ("%s %c %s", a, signs[node->op - OP_ADD], b);
+  piece.text
+      = cast ? g_strdup_printf ("(%s) %s %c %s", get_type (printer), a, signs[node->op - OP_ADD], b)
+             : g_strdup_printf ("%s %c %s", a, signs[node->op - OP_ADD], b);
   return piece;
 }
 
@@ -227,16 +227,16 @@ static Piece
 print_select (Printer *printer, const Node *node)
 {
   const Node *test = NODE (printer->program, node->args[0]);
-  gboolean compares = test->op >= OP_LESS && test->op <= OP_NOT_EQUAL
-                      && !printer->variables[node->args[0]];
-  g_autofree char *condition = compares
-                                   ? bind (print_comparison (printer, test), BIND_COMPARE)
-                                   : bind (print_node (printer, node->args[0]), BIND_SUM);
+  gboolean compares
+      = test->op >= OP_LESS && test->op <= OP_NOT_EQUAL && !printer->variables[node->args[0]];
+  g_autofree char *condition = compares ? bind (print_comparison (printer, test), BIND_COMPARE)
+                                        : bind (print_node (printer, node->args[0]), BIND_SUM);
   Piece b = print_node (printer, node->args[1]), c = print_node (printer, node->args[2]);
   gboolean integer = b.integer && c.integer;
   g_autofree char *yes = bind (b, BIND_COMPARE), *no = bind (c, BIND_COMPARE);
   Piece piece = { .binding = BIND_SELECT, .integer = integer };
-  piece.text = g_strdup_printf (compares ? "%s ? %s : %s" : "%s != 0 ? %s : %s", condition, yes, no);
+  piece.text
+      = g_strdup_printf (compares ? "%s ? %s : %s" : "%s != 0 ? %s : %s", condition, yes, no);
   return piece;
 }
 
@@ -246,21 +246,24 @@ print_in_place (Printer *printer, const Node *node)
   Piece piece = { .binding = BIND_PRIMARY };
   switch (node->op)
     {
-    case OP_NUMBER: piece.text = print_number (node->number, printer->spelling->single); break;
+    case OP_NUMBER:
+      piece.text = print_number (node->number, printer->spelling->single);
+      break;
     case OP_PARAM:
       piece.text = enclose (printer->spelling->param (node->item, printer->user_data));
       piece.integer = TRUE;
       break;
     case OP_SIZE:
-      piece.text
-          = enclose (printer->spelling->extent (printer->formula->dims[node->dim], printer->user_data));
+      piece.text = enclose (
+          printer->spelling->extent (printer->formula->dims[node->dim], printer->user_data));
       piece.integer = TRUE;
       break;
     case OP_INDEX:
       piece.text = enclose (g_strdup (printer->bits[node->bind[0]]));
       piece.integer = TRUE;
       break;
-    case OP_READ: return print_read (printer, node);
+    case OP_READ:
+      return print_read (printer, node);
     case OP_NEGATE:
       {
         Piece inner = print_node (printer, node->args[0]);
@@ -274,7 +277,8 @@ print_in_place (Printer *printer, const Node *node)
     case OP_ADD:
     case OP_SUBTRACT:
     case OP_MULTIPLY:
-    case OP_DIVIDE: return print_binary (printer, node);
+    case OP_DIVIDE:
+      return print_binary (printer, node);
     case OP_LESS:
     case OP_LESS_EQUAL:
     case OP_GREATER:
@@ -283,14 +287,15 @@ print_in_place (Printer *printer, const Node *node)
     case OP_NOT_EQUAL:
       {
         Piece condition = print_comparison (printer, node);
-        piece.text = g_strdup_printf (printer->spelling->single ? "(%s ? 1.0f : 0.0f)"
-                                                                : "(%s ? 1.0 : 0.0)",
-                                      condition.text);
+        piece.text = g_strdup_printf (
+            printer->spelling->single ? "(%s ? 1.0f : 0.0f)" : "(%s ? 1.0 : 0.0)", condition.text);
         g_free (condition.text);
         break;
       }
-    case OP_SELECT: return print_select (printer, node);
-    default: return print_call (printer, node);
+    case OP_SELECT:
+      return print_select (printer, node);
+    default:
+      return print_call (printer, node);
     }
   return piece;
 }
@@ -309,7 +314,7 @@ print_line (Printer *printer, int indent, const char *text)
 {
   int at = indent;
   g_string_append_printf (printer->out, "%*s", indent, "");
-  while (at + (int) strlen (text) > COLUMNS)
+  while (at + (int)strlen (text) > COLUMNS)
     {
       int best = -1, least = G_MAXINT, any = -1;
       for (int i = 1, depth = 0; text[i] && (at + i <= COLUMNS || any < 0); i++)
@@ -335,7 +340,7 @@ print_line (Printer *printer, int indent, const char *text)
 }
 
 static void G_GNUC_PRINTF (3, 4)
-print_statement (Printer *printer, int indent, const char *format, ...)
+    print_statement (Printer *printer, int indent, const char *format, ...)
 {
   va_list args;
   va_start (args, format);
@@ -399,8 +404,8 @@ print_reduction (Printer *printer, int index, int indent)
   char *i = unique_name (printer, "i_", dim);
   g_free (printer->bits[body->bit]);
   printer->bits[body->bit] = i;
-  print_statement (printer, indent, "for (int64_t %s = %s; %s < %s; %s++)", i,
-                   first ? first : "0", i, last ? last : extent, i);
+  print_statement (printer, indent, "for (int64_t %s = %s; %s < %s; %s++)", i, first ? first : "0",
+                   i, last ? last : extent, i);
   gboolean block = needs_block (printer, body);
   int inner = indent + (block ? 4 : 2);
   if (block)

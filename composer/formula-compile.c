@@ -91,13 +91,13 @@ add_scope (Compiler *compiler, int parent, int dim)
     }
   scope.nodes = g_array_new (FALSE, FALSE, sizeof (int));
   g_array_append_val (compiler->program->scopes, scope);
-  return (int) compiler->program->scopes->len - 1;
+  return (int)compiler->program->scopes->len - 1;
 }
 
 static int
 add_node (Compiler *compiler, const Node *node)
 {
-  int index = (int) compiler->program->nodes->len;
+  int index = (int)compiler->program->nodes->len;
   if (index >= TW_FORMULA_MAX_NODES)
     {
       g_set_error (compiler->error, TW_FORMULA_ERROR, TW_FORMULA_ERROR_SHAPE,
@@ -197,7 +197,7 @@ compile (Compiler *compiler, int index, int scope)
       }
   if (term->op == OP_LOCAL)
     {
-      gpointer key = GUINT_TO_POINTER ((guint) term->item << 16 | (guint) target);
+      gpointer key = GUINT_TO_POINTER ((guint)term->item << 16 | (guint)target);
       int node = GPOINTER_TO_INT (g_hash_table_lookup (compiler->memo, key)) - 1;
       if (node < 0)
         {
@@ -210,8 +210,9 @@ compile (Compiler *compiler, int index, int scope)
         }
       return node;
     }
-  Node node = { term->op, term->item, term->dim, term->number, { -1, -1, -1 }, target, 0,
-                { -1, -1, -1 }, FALSE, -1, -1, -1 };
+  Node node = { term->op,       term->item, term->dim, term->number,
+                { -1, -1, -1 }, target,     0,         { -1, -1, -1 },
+                FALSE,          -1,         -1,        -1 };
   if (term->op == OP_REDUCE)
     {
       if (!compile_reduction (compiler, term, &node))
@@ -263,7 +264,7 @@ find_vectors (Program *program)
           body->vector = body->bit;
           if (node->vector < 0)
             continue;
-          int owner = (int) i;
+          int owner = (int)i;
           while (owner > 0 && SCOPE (program, owner)->bit != node->vector)
             owner = SCOPE (program, owner)->parent;
           SCOPE (program, owner)->chunk = 1;
@@ -278,7 +279,7 @@ tw_formula_compile (TwFormula *formula, int output, GError **error)
   program->nodes = g_array_new (FALSE, FALSE, sizeof (Node));
   program->scopes = g_array_new (FALSE, FALSE, sizeof (Scope));
   g_autoptr (GHashTable) memo = g_hash_table_new (NULL, NULL);
-  g_autofree guint32 *bits = g_new0 (guint32, (gsize) formula->terms->len + 1);
+  g_autofree guint32 *bits = g_new0 (guint32, (gsize)formula->terms->len + 1);
   const Operand *operand = &formula->outputs[output];
   Compiler compiler = { formula, operand, program, bits, memo, error };
   find_free (&compiler);

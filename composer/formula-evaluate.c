@@ -65,10 +65,10 @@ run_read (Machine *machine, int index, const Node *node, int length)
       gsize shift_each = get_step (machine, node->vector, node->args[0]);
       for (int i = 0; i < length; i++)
         {
-          double at = shift[(gsize) i * shift_each];
-          if (!(at >= 0.0 && at < (double) machine->extents[node->dim]) || floor (at) != at)
+          double at = shift[(gsize)i * shift_each];
+          if (!(at >= 0.0 && at < (double)machine->extents[node->dim]) || floor (at) != at)
             return fail_index (machine, node, at);
-          out[i] = data[offset + i * step + (gint64) at * shift_step];
+          out[i] = data[offset + i * step + (gint64)at * shift_step];
         }
     }
   else if (step == 1 || length == 1)
@@ -94,8 +94,8 @@ maximum (double a, double b)
 static double
 round_to (double x, double dtype)
 {
-  return dtype >= 0.0 && dtype < (double) TW_DTYPE_LAST ? tw_dtype_round ((TwDtype) dtype, x)
-                                                        : (double) NAN;
+  return dtype >= 0.0 && dtype < (double)TW_DTYPE_LAST ? tw_dtype_round ((TwDtype)dtype, x)
+                                                       : (double)NAN;
 }
 
 #define EACH(expression)                                                                           \
@@ -132,45 +132,77 @@ run_function (Machine *machine, int index, const Node *node, int length)
       steps[i] = get_step (machine, node->vector, node->args[i]);
     }
   const double *a = args[0], *b = args[1];
-  gsize sa = steps[0], sb = steps[1], n = (gsize) length;
+  gsize sa = steps[0], sb = steps[1], n = (gsize)length;
   switch (node->op)
     {
-    case OP_NEGATE: EACH (-x);
-    case OP_ABS: EACH (fabs (x));
-    case OP_EXP: EACH (exp (x));
-    case OP_LOG: EACH (log (x));
-    case OP_SQRT: EACH (sqrt (x));
-    case OP_RSQRT: EACH (1.0 / sqrt (x));
-    case OP_TANH: EACH (tanh (x));
-    case OP_SIGMOID: EACH (1.0 / (1.0 + exp (-x)));
-    case OP_ERF: EACH (erf (x));
-    case OP_SIN: EACH (sin (x));
-    case OP_COS: EACH (cos (x));
-    case OP_FLOOR: EACH (floor (x));
-    case OP_SQUARE: EACH (x * x);
-    case OP_RELU: EACH (isnan (x) || x > 0.0 ? x : 0.0);
-    case OP_SIGN: EACH (x > 0.0 ? 1.0 : x < 0.0 ? -1.0 : x);
-    case OP_ISNAN: EACH (isnan (x) ? 1.0 : 0.0);
-    case OP_ADD: EACH2 (x + y);
-    case OP_SUBTRACT: EACH2 (x - y);
-    case OP_MULTIPLY: EACH2 (x * y);
-    case OP_DIVIDE: EACH2 (x / y);
-    case OP_LESS: EACH2 (x < y ? 1.0 : 0.0);
-    case OP_LESS_EQUAL: EACH2 (x <= y ? 1.0 : 0.0);
-    case OP_GREATER: EACH2 (x > y ? 1.0 : 0.0);
-    case OP_GREATER_EQUAL: EACH2 (x >= y ? 1.0 : 0.0);
-    case OP_EQUAL: EACH2 (x == y ? 1.0 : 0.0);
-    case OP_NOT_EQUAL: EACH2 (x != y ? 1.0 : 0.0);
-    case OP_MIN: EACH2 (minimum (x, y));
-    case OP_MAX: EACH2 (maximum (x, y));
-    case OP_POW: EACH2 (pow (x, y));
-    case OP_MOD: EACH2 (x - floor (x / y) * y);
-    case OP_ROUND_TO: EACH2 (round_to (x, y));
+    case OP_NEGATE:
+      EACH (-x);
+    case OP_ABS:
+      EACH (fabs (x));
+    case OP_EXP:
+      EACH (exp (x));
+    case OP_LOG:
+      EACH (log (x));
+    case OP_SQRT:
+      EACH (sqrt (x));
+    case OP_RSQRT:
+      EACH (1.0 / sqrt (x));
+    case OP_TANH:
+      EACH (tanh (x));
+    case OP_SIGMOID:
+      EACH (1.0 / (1.0 + exp (-x)));
+    case OP_ERF:
+      EACH (erf (x));
+    case OP_SIN:
+      EACH (sin (x));
+    case OP_COS:
+      EACH (cos (x));
+    case OP_FLOOR:
+      EACH (floor (x));
+    case OP_SQUARE:
+      EACH (x * x);
+    case OP_RELU:
+      EACH (isnan (x) || x > 0.0 ? x : 0.0);
+    case OP_SIGN:
+      EACH (x > 0.0 ? 1.0 : x < 0.0 ? -1.0 : x);
+    case OP_ISNAN:
+      EACH (isnan (x) ? 1.0 : 0.0);
+    case OP_ADD:
+      EACH2 (x + y);
+    case OP_SUBTRACT:
+      EACH2 (x - y);
+    case OP_MULTIPLY:
+      EACH2 (x * y);
+    case OP_DIVIDE:
+      EACH2 (x / y);
+    case OP_LESS:
+      EACH2 (x < y ? 1.0 : 0.0);
+    case OP_LESS_EQUAL:
+      EACH2 (x <= y ? 1.0 : 0.0);
+    case OP_GREATER:
+      EACH2 (x > y ? 1.0 : 0.0);
+    case OP_GREATER_EQUAL:
+      EACH2 (x >= y ? 1.0 : 0.0);
+    case OP_EQUAL:
+      EACH2 (x == y ? 1.0 : 0.0);
+    case OP_NOT_EQUAL:
+      EACH2 (x != y ? 1.0 : 0.0);
+    case OP_MIN:
+      EACH2 (minimum (x, y));
+    case OP_MAX:
+      EACH2 (maximum (x, y));
+    case OP_POW:
+      EACH2 (pow (x, y));
+    case OP_MOD:
+      EACH2 (x - floor (x / y) * y);
+    case OP_ROUND_TO:
+      EACH2 (round_to (x, y));
     case OP_SELECT:
       for (gsize i = 0; i < n; i++)
         out[i] = a[i * sa] != 0.0 ? b[i * sb] : args[2][i * steps[2]];
       break;
-    default: break;
+    default:
+      break;
     }
 }
 
@@ -185,16 +217,26 @@ run_node (Machine *machine, int index, int length)
     length = 1;
   switch (node->op)
     {
-    case OP_NUMBER: out[0] = node->number; break;
-    case OP_PARAM: out[0] = machine->params[node->item]; break;
-    case OP_SIZE: out[0] = (double) machine->extents[node->dim]; break;
+    case OP_NUMBER:
+      out[0] = node->number;
+      break;
+    case OP_PARAM:
+      out[0] = machine->params[node->item];
+      break;
+    case OP_SIZE:
+      out[0] = (double)machine->extents[node->dim];
+      break;
     case OP_INDEX:
       for (int i = 0; i < length; i++)
-        out[i] = (double) (machine->index[node->bind[0]] + i);
+        out[i] = (double)(machine->index[node->bind[0]] + i);
       break;
-    case OP_READ: return run_read (machine, index, node, length);
-    case OP_REDUCE: return run_reduction (machine, index, node, length);
-    default: run_function (machine, index, node, length); break;
+    case OP_READ:
+      return run_read (machine, index, node, length);
+    case OP_REDUCE:
+      return run_reduction (machine, index, node, length);
+    default:
+      run_function (machine, index, node, length);
+      break;
     }
   return TRUE;
 }
@@ -220,7 +262,7 @@ find_range (Machine *machine, const Node *node, gint64 *first, gint64 *last)
                    machine->formula->dims[node->dim]);
       return FALSE;
     }
-  gint64 columns = (gint64) group;
+  gint64 columns = (gint64)group;
   if (columns == 0)
     return TRUE;
   gint64 which = node->own ? at / columns : at;
@@ -254,8 +296,8 @@ run_reduction (Machine *machine, int index, const Node *node, int length)
 {
   const Scope *body = SCOPE (machine->program, node->body);
   double *total = machine->buffers[index];
-  double start = node->item == REDUCE_MAX   ? -(double) INFINITY
-                 : node->item == REDUCE_MIN ? (double) INFINITY
+  double start = node->item == REDUCE_MAX   ? -(double)INFINITY
+                 : node->item == REDUCE_MIN ? (double)INFINITY
                                             : 0.0;
   gint64 first = 0, last = machine->extents[node->dim];
   if (node->args[1] >= 0 && !find_range (machine, node, &first, &last))
@@ -269,22 +311,22 @@ run_reduction (Machine *machine, int index, const Node *node, int length)
         machine->index[body->bit] = k;
         if (!run_scope (machine, body, length))
           return FALSE;
-        combine (node->item, total, machine->values[body->result], step, (gsize) length);
+        combine (node->item, total, machine->values[body->result], step, (gsize)length);
       }
   else
     for (gint64 k = first; k < last; k += body->chunk)
       {
-        int n = (int) MIN (last - k, body->chunk);
+        int n = (int)MIN (last - k, body->chunk);
         machine->index[body->bit] = k;
         if (!run_scope (machine, body, n))
           return FALSE;
         const double *value = machine->values[body->result];
         for (int i = 0; i < n; i++)
-          combine (node->item, total, value + (gsize) i * step, 0, 1);
+          combine (node->item, total, value + (gsize)i * step, 0, 1);
       }
   if (node->item == REDUCE_MEAN)
     for (int i = 0; i < length; i++)
-      total[i] /= (double) (last - first);
+      total[i] /= (double)(last - first);
   return TRUE;
 }
 
@@ -308,13 +350,13 @@ run_product (const Machine *machine, const gint64 extents[3], double *y)
     return FALSE;
   gint64 m = extents[0], n = extents[1], depth = machine->extents[sum->dim];
   const double *pa = machine->inputs[a->item].data, *pb = machine->inputs[b->item].data;
-  memset (y, 0, (gsize) (m * n) * sizeof *y);
+  memset (y, 0, (gsize)(m * n) * sizeof *y);
   for (gint64 column = 0; column < n; column += FORMULA_CHUNK)
     {
-      gsize width = (gsize) MIN (n - column, FORMULA_CHUNK);
+      gsize width = (gsize)MIN (n - column, FORMULA_CHUNK);
       for (gint64 i = 0; i < m; i += 4)
         {
-          int rows = (int) MIN (m - i, 4);
+          int rows = (int)MIN (m - i, 4);
           double *out = y + i * n + column;
           for (gint64 k = 0; k < depth; k++)
             {
@@ -336,7 +378,7 @@ run_product (const Machine *machine, const gint64 extents[3], double *y)
               else
                 for (int r = 0; r < rows; r++)
                   for (gsize j = 0; j < width; j++)
-                    out[r * n + (gint64) j] += pa[(i + r) * depth + k] * row[j];
+                    out[r * n + (gint64)j] += pa[(i + r) * depth + k] * row[j];
             }
         }
     }
@@ -371,7 +413,7 @@ run_output (Machine *machine, const Operand *output, double *y)
         }
       for (gint64 column = 0; column < columns; column += root->chunk)
         {
-          int n = (int) MIN (columns - column, root->chunk);
+          int n = (int)MIN (columns - column, root->chunk);
           if (root->vector >= 0)
             machine->index[root->vector] = column;
           for (guint i = 0; i < root->nodes->len; i++)
@@ -382,7 +424,7 @@ run_output (Machine *machine, const Operand *output, double *y)
             }
           const double *value = machine->values[root->result];
           for (int i = 0; i < n; i++)
-            *y++ = value[(gsize) i * step];
+            *y++ = value[(gsize)i * step];
         }
       changed = 0;
       for (int i = last - 1; i >= 0; i--)
@@ -471,7 +513,7 @@ tw_formula_evaluate (const TwFormula *formula, const TwFormulaTensor *inputs, co
           return FALSE;
         }
     }
-  g_autofree gint64 *steps = g_new0 (gint64, 3 * (gsize) formula->n_inputs + 1);
+  g_autofree gint64 *steps = g_new0 (gint64, 3 * (gsize)formula->n_inputs + 1);
   if (!prepare_steps (formula, inputs, extents, steps, error))
     return FALSE;
   for (int i = 0; i < formula->n_outputs; i++)

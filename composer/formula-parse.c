@@ -7,10 +7,10 @@
 #include <string.h>
 
 const FormulaFunction tw_formula_functions[] = {
-  { "abs", 1 },    { "exp", 1 },      { "log", 1 },    { "sqrt", 1 },  { "rsqrt", 1 },
-  { "tanh", 1 },   { "sigmoid", 1 },  { "erf", 1 },    { "sin", 1 },   { "cos", 1 },
-  { "floor", 1 },  { "square", 1 },   { "relu", 1 },   { "sign", 1 },  { "isnan", 1 },
-  { "min", 2 },    { "max", 2 },      { "pow", 2 },    { "mod", 2 },   { "round_to", 2 },
+  { "abs", 1 },    { "exp", 1 },     { "log", 1 },  { "sqrt", 1 }, { "rsqrt", 1 },
+  { "tanh", 1 },   { "sigmoid", 1 }, { "erf", 1 },  { "sin", 1 },  { "cos", 1 },
+  { "floor", 1 },  { "square", 1 },  { "relu", 1 }, { "sign", 1 }, { "isnan", 1 },
+  { "min", 2 },    { "max", 2 },     { "pow", 2 },  { "mod", 2 },  { "round_to", 2 },
   { "select", 3 }, { NULL, 0 },
 };
 
@@ -85,11 +85,11 @@ next_token (Parser *parser)
               || ((end[1] == '+' || end[1] == '-') && g_ascii_isdigit (end[2]))))
         for (end += 2; g_ascii_isdigit (*end);)
           end++;
-      g_autofree char *number = g_strndup (c, (gsize) (end - c));
-      token->length = (int) (end - c);
+      g_autofree char *number = g_strndup (c, (gsize)(end - c));
+      token->length = (int)(end - c);
       token->number = g_ascii_strtod (number, NULL);
-      token->kind = isfinite (token->number) && !is_letter (*end) && *end != '.' ? TOKEN_NUMBER
-                                                                                : TOKEN_BAD;
+      token->kind
+          = isfinite (token->number) && !is_letter (*end) && *end != '.' ? TOKEN_NUMBER : TOKEN_BAD;
     }
   else
     {
@@ -110,13 +110,13 @@ token_to_text (const Token *token)
     return g_strdup ("the end");
   for (int i = 0; i < token->length; i++)
     if (!g_ascii_isprint (token->start[i]))
-      return g_strdup_printf ("byte 0x%02x", (guchar) token->start[i]);
+      return g_strdup_printf ("byte 0x%02x", (guchar)token->start[i]);
   return g_strdup_printf ("'%.*s'%s", MIN (token->length, 64), token->start,
                           token->length > 64 ? "..." : "");
 }
 
 static int G_GNUC_PRINTF (4, 5)
-fail (Parser *parser, TwFormulaError code, int offset, const char *format, ...)
+    fail (Parser *parser, TwFormulaError code, int offset, const char *format, ...)
 {
   if (parser->failed)
     return -1;
@@ -124,7 +124,7 @@ fail (Parser *parser, TwFormulaError code, int offset, const char *format, ...)
   va_start (args, format);
   g_autofree char *message = g_strdup_vprintf (format, args);
   va_end (args);
-  g_set_error (parser->error, TW_FORMULA_ERROR, (int) code, "at offset %d: %s", offset, message);
+  g_set_error (parser->error, TW_FORMULA_ERROR, (int)code, "at offset %d: %s", offset, message);
   parser->failed = TRUE;
   return -1;
 }
@@ -132,7 +132,7 @@ fail (Parser *parser, TwFormulaError code, int offset, const char *format, ...)
 static int
 token_offset (const Parser *parser)
 {
-  return (int) (parser->token.start - parser->text);
+  return (int)(parser->token.start - parser->text);
 }
 
 static int
@@ -146,8 +146,8 @@ fail_expected (Parser *parser, const char *expected)
 static gboolean
 at_sign (const Parser *parser, const char *sign)
 {
-  return parser->token.kind == TOKEN_SIGN && parser->token.length == (int) strlen (sign)
-         && strncmp (parser->token.start, sign, (gsize) parser->token.length) == 0;
+  return parser->token.kind == TOKEN_SIGN && parser->token.length == (int)strlen (sign)
+         && strncmp (parser->token.start, sign, (gsize)parser->token.length) == 0;
 }
 
 static gboolean
@@ -191,7 +191,7 @@ find_statement (const TwFormula *formula, const char *name)
 {
   for (guint i = 0; i < formula->statements->len; i++)
     if (strcmp (STATEMENT (formula, i)->name, name) == 0)
-      return (int) i;
+      return (int)i;
   return -1;
 }
 
@@ -199,7 +199,7 @@ static gboolean
 is_value (const TwFormula *formula, const char *name)
 {
   return find_operand (formula->inputs, formula->n_inputs, name) >= 0
-         || find_name ((const char *const *) formula->params, name) >= 0
+         || find_name ((const char *const *)formula->params, name) >= 0
          || find_statement (formula, name) >= 0;
 }
 
@@ -229,7 +229,7 @@ fail_value (Parser *parser, int offset, const char *name)
   g_ptr_array_add (names, NULL);
   return fail_name (parser, offset, name,
                     parser->pure ? "a parameter" : "an operand, a parameter or an earlier name",
-                    (const char *const *) names->pdata);
+                    (const char *const *)names->pdata);
 }
 
 static int
@@ -245,7 +245,7 @@ add_term (Parser *parser, Op op, int item, int dim, int a, int b, int c, int off
     return fail (parser, TW_FORMULA_ERROR_SYNTAX, offset, "nested more than %d deep",
                  TW_FORMULA_MAX_DEPTH);
   g_array_append_val (parser->formula->terms, term);
-  return (int) parser->formula->terms->len - 1;
+  return (int)parser->formula->terms->len - 1;
 }
 
 static int parse_expr (Parser *parser);
@@ -256,8 +256,8 @@ parse_dim (Parser *parser)
 {
   if (parser->token.kind != TOKEN_NAME)
     return fail_expected (parser, "a dimension");
-  g_autofree char *name = g_strndup (parser->token.start, (gsize) parser->token.length);
-  const char *const *dims = (const char *const *) parser->formula->dims;
+  g_autofree char *name = g_strndup (parser->token.start, (gsize)parser->token.length);
+  const char *const *dims = (const char *const *)parser->formula->dims;
   int dim = find_name (dims, name);
   if (dim < 0)
     return fail_name (parser, token_offset (parser), name, "a dimension", dims);
@@ -310,8 +310,8 @@ parse_call (Parser *parser, const char *name, int offset)
   gboolean is_function = tw_formula_functions[function].name != NULL;
   if (reduction >= 0 && is_function && parser->token.kind == TOKEN_NAME)
     {
-      g_autofree char *first = g_strndup (parser->token.start, (gsize) parser->token.length);
-      if (find_name ((const char *const *) parser->formula->dims, first) >= 0
+      g_autofree char *first = g_strndup (parser->token.start, (gsize)parser->token.length);
+      if (find_name ((const char *const *)parser->formula->dims, first) >= 0
           && !is_value (parser->formula, first))
         is_function = FALSE;
     }
@@ -321,13 +321,13 @@ parse_call (Parser *parser, const char *name, int offset)
     {
       g_autoptr (GPtrArray) names = g_ptr_array_new ();
       for (int i = 0; tw_formula_functions[i].name; i++)
-        g_ptr_array_add (names, (gpointer) tw_formula_functions[i].name);
+        g_ptr_array_add (names, (gpointer)tw_formula_functions[i].name);
       for (int i = 0; i < 2; i++)
-        g_ptr_array_add (names, (gpointer) reductions[i]);
+        g_ptr_array_add (names, (gpointer)reductions[i]);
       g_ptr_array_add (names, (gpointer) "size");
       g_ptr_array_add (names, (gpointer) "index");
       g_ptr_array_add (names, NULL);
-      return fail_name (parser, offset, name, "a function", (const char *const *) names->pdata);
+      return fail_name (parser, offset, name, "a function", (const char *const *)names->pdata);
     }
   int args[3] = { -1, -1, -1 };
   int n_args = tw_formula_functions[function].n_args;
@@ -342,7 +342,7 @@ parse_call (Parser *parser, const char *name, int offset)
       if (!expect_sign (parser, i + 1 < n_args ? "," : ")", expected))
         return -1;
     }
-  return add_term (parser, (Op) (OP_ABS + function), -1, -1, args[0], args[1], args[2], offset);
+  return add_term (parser, (Op)(OP_ABS + function), -1, -1, args[0], args[1], args[2], offset);
 }
 
 /* After "operand [". */
@@ -372,11 +372,11 @@ parse_name (Parser *parser)
 {
   TwFormula *formula = parser->formula;
   int offset = token_offset (parser), item;
-  g_autofree char *name = g_strndup (parser->token.start, (gsize) parser->token.length);
+  g_autofree char *name = g_strndup (parser->token.start, (gsize)parser->token.length);
   next_token (parser);
   if (accept_sign (parser, "("))
     return parse_call (parser, name, offset);
-  item = find_name ((const char *const *) formula->params, name);
+  item = find_name ((const char *const *)formula->params, name);
   if (item >= 0)
     return add_term (parser, OP_PARAM, item, -1, -1, -1, -1, offset);
   if (parser->pure)
@@ -443,7 +443,7 @@ match_operator (Parser *parser, const Operator *operators)
 {
   for (int i = 0; operators[i].sign; i++)
     if (accept_sign (parser, operators[i].sign))
-      return (int) operators[i].op;
+      return (int)operators[i].op;
   return -1;
 }
 
@@ -458,7 +458,7 @@ parse_product (Parser *parser)
       if (op < 0)
         break;
       int right = parse_unary (parser);
-      left = right < 0 ? -1 : add_term (parser, (Op) op, -1, -1, left, right, -1, offset);
+      left = right < 0 ? -1 : add_term (parser, (Op)op, -1, -1, left, right, -1, offset);
     }
   return left;
 }
@@ -474,7 +474,7 @@ parse_sum (Parser *parser)
       if (op < 0)
         break;
       int right = parse_product (parser);
-      left = right < 0 ? -1 : add_term (parser, (Op) op, -1, -1, left, right, -1, offset);
+      left = right < 0 ? -1 : add_term (parser, (Op)op, -1, -1, left, right, -1, offset);
     }
   return left;
 }
@@ -482,10 +482,10 @@ parse_sum (Parser *parser)
 static int
 parse_expr (Parser *parser)
 {
-  static const Operator operators[]
-      = { { "<=", OP_LESS_EQUAL }, { ">=", OP_GREATER_EQUAL }, { "==", OP_EQUAL },
-          { "!=", OP_NOT_EQUAL },  { "<", OP_LESS },           { ">", OP_GREATER },
-          { NULL, 0 } };
+  static const Operator operators[] = {
+    { "<=", OP_LESS_EQUAL }, { ">=", OP_GREATER_EQUAL }, { "==", OP_EQUAL }, { "!=", OP_NOT_EQUAL },
+    { "<", OP_LESS },        { ">", OP_GREATER },        { NULL, 0 }
+  };
   int left = parse_sum (parser);
   if (left < 0)
     return -1;
@@ -493,7 +493,7 @@ parse_expr (Parser *parser)
   if (op < 0)
     return left;
   int right = parse_sum (parser);
-  return right < 0 ? -1 : add_term (parser, (Op) op, -1, -1, left, right, -1, offset);
+  return right < 0 ? -1 : add_term (parser, (Op)op, -1, -1, left, right, -1, offset);
 }
 
 static gboolean
@@ -506,7 +506,7 @@ parse_statement (Parser *parser)
       fail_expected (parser, "the name of an output or a local");
       return FALSE;
     }
-  g_autofree char *name = g_strndup (parser->token.start, (gsize) parser->token.length);
+  g_autofree char *name = g_strndup (parser->token.start, (gsize)parser->token.length);
   if (is_value (formula, name))
     {
       fail (parser, TW_FORMULA_ERROR_NAME, offset, "'%.64s' has a value already", name);
@@ -550,14 +550,14 @@ parse_formula (Parser *parser)
             g_ptr_array_add (names, formula->outputs[j].name);
           g_ptr_array_add (names, NULL);
           fail_name (parser, 0, statement->name, "an output: the value is not used",
-                     (const char *const *) names->pdata);
+                     (const char *const *)names->pdata);
           return FALSE;
         }
     }
   for (int i = 0; i < formula->n_outputs; i++)
     if (find_statement (formula, formula->outputs[i].name) < 0)
       {
-        fail (parser, TW_FORMULA_ERROR_NAME, (int) strlen (parser->text),
+        fail (parser, TW_FORMULA_ERROR_NAME, (int)strlen (parser->text),
               "output '%s' is not computed", formula->outputs[i].name);
         return FALSE;
       }
@@ -568,7 +568,7 @@ static gboolean
 take_operands (TwFormula *formula, const TwFormulaOperand *from, int n, Operand **to, int *n_to,
                GPtrArray *dims)
 {
-  *to = g_new0 (Operand, (gsize) n + 1);
+  *to = g_new0 (Operand, (gsize)n + 1);
   for (int i = 0; i < n; i++)
     {
       Operand *operand = &(*to)[i];
@@ -582,7 +582,7 @@ take_operands (TwFormula *formula, const TwFormulaOperand *from, int n, Operand 
             k++;
           if (k == dims->len)
             g_ptr_array_add (dims, g_strdup (from[i].dims[j]));
-          operand->dims[j] = (int) k;
+          operand->dims[j] = (int)k;
         }
     }
   return dims->len <= TW_FORMULA_MAX_DIMS;
@@ -629,14 +629,14 @@ tw_formula_parse (const char *text, const TwFormulaNames *names, GError **error)
   fit = take_operands (formula, names->outputs, names->n_outputs, &formula->outputs,
                        &formula->n_outputs, dims)
         && fit;
-  formula->n_dims = (int) dims->len;
+  formula->n_dims = (int)dims->len;
   g_ptr_array_add (dims, NULL);
-  formula->dims = (char **) g_ptr_array_free (dims, FALSE);
-  formula->params = g_new0 (char *, (gsize) names->n_params + 1);
+  formula->dims = (char **)g_ptr_array_free (dims, FALSE);
+  formula->params = g_new0 (char *, (gsize)names->n_params + 1);
   for (int i = 0; i < names->n_params; i++)
     formula->params[i] = g_strdup (names->params[i]);
   formula->n_params = names->n_params;
-  formula->programs = g_new0 (Program, (gsize) formula->n_outputs + 1);
+  formula->programs = g_new0 (Program, (gsize)formula->n_outputs + 1);
   if (!fit)
     {
       g_set_error (error, TW_FORMULA_ERROR, TW_FORMULA_ERROR_NAME,

@@ -80,12 +80,12 @@ extern const FormulaFunction tw_formula_functions[]; /* OP_ABS + i; ends with a 
 typedef struct
 {
   Op op;
-  int item;      /* parameter, operand, local (statement) or Reduction */
-  int dim;       /* SIZE, INDEX, REDUCE; READ: the shifted dimension or -1 */
+  int item; /* parameter, operand, local (statement) or Reduction */
+  int dim;  /* SIZE, INDEX, REDUCE; READ: the shifted dimension or -1 */
   double number;
-  int args[3];   /* terms, -1 where none. REDUCE: body, group. READ: shifted index */
+  int args[3]; /* terms, -1 where none. REDUCE: body, group. READ: shifted index */
   int depth;
-  int offset;    /* in the text */
+  int offset; /* in the text */
 } Term;
 
 typedef struct
@@ -102,11 +102,12 @@ typedef struct
   Op op;
   int item, dim;
   double number;
-  int args[3];  /* nodes */
-  int scope;    /* where it is computed */
-  guint32 deps; /* indices it depends on: bit 0-2 the output's, bit 2 + d a reduction's at depth d */
-  int bind[3];  /* READ: the bit number that each dimension takes its index from; -1: the shift.
-                   INDEX: bind[0]. REDUCE with a group: bind[0] selects the group */
+  int args[3]; /* nodes */
+  int scope;   /* where it is computed */
+  guint32
+      deps;    /* indices it depends on: bit 0-2 the output's, bit 2 + d a reduction's at depth d */
+  int bind[3]; /* READ: the bit number that each dimension takes its index from; -1: the shift.
+                  INDEX: bind[0]. REDUCE with a group: bind[0] selects the group */
   gboolean own; /* REDUCE: group selected by the index on the reduced dimension itself */
   int body;     /* REDUCE: its scope */
   int local;    /* the statement whose value it is, or -1 */
@@ -118,10 +119,10 @@ typedef struct
   int parent, depth; /* depth 0: the output */
   int dim;           /* dimension bound, -1 for the output */
   int bit;
-  int result;        /* node */
-  int vector;        /* bit number along which nodes here are evaluated in chunks, or -1 */
-  int chunk;         /* largest chunk */
-  GArray *nodes;     /* int, in order */
+  int result;    /* node */
+  int vector;    /* bit number along which nodes here are evaluated in chunks, or -1 */
+  int chunk;     /* largest chunk */
+  GArray *nodes; /* int, in order */
 } Scope;
 
 typedef struct

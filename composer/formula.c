@@ -1,7 +1,7 @@
 /* Formulas as values: reference counting and questions about them. */
 #include "formula-private.h"
 
-G_DEFINE_QUARK (tw-formula-error, tw_formula_error)
+G_DEFINE_QUARK (tw - formula - error, tw_formula_error)
 
 TwFormula *
 tw_formula_ref (TwFormula *formula)

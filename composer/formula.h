@@ -89,8 +89,8 @@ typedef struct
   /* C expression of a parameter, of a dimension's extent. */
   char *(*param) (int param, gpointer user_data);
   char *(*extent) (const char *dim, gpointer user_data);
-  gboolean single; /* TRUE: float arithmetic with tw_* math of blocks/tile/math.h; FALSE: double with
-                      the C library's functions and the helpers of the printed reference */
+  gboolean single; /* TRUE: float arithmetic with tw_* math of blocks/tile/math.h; FALSE: double
+                      with the C library's functions and the helpers of the printed reference */
 } TwFormulaC;
 
 /* The statements that compute output `output` at the index variables `index[0..n)` (C text, one per
@@ -105,8 +105,8 @@ char *tw_formula_to_c (const TwFormula *formula, int output, const char *const *
  * of blocks/tile/math.h, round_to and mod included. Static. */
 const char *tw_formula_get_helpers (void);
 
-/* TRUE if `formula` is elementwise: no reduction, no shifted index, no size() or index(): a function
- * of operands and parameters at one element. */
+/* TRUE if `formula` is elementwise: no reduction, no shifted index, no size() or index(): a
+ * function of operands and parameters at one element. */
 gboolean tw_formula_is_elementwise (const TwFormula *formula);
 /* TRUE if the text names the parameter, the input (by its place in the names given to parse). */
 gboolean tw_formula_uses_param (const TwFormula *formula, int param);

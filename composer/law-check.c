@@ -120,7 +120,7 @@ keep (const LawSample *sample, Degrees *degrees, guint32 found)
       gboolean is_integer = i < sample->block->n_params
                             && sample->block->params[i].type == TW_PARAM_INTEGER
                             && fabs (sample->params[i]) <= LAW_MAX_DEGREE;
-      if (!is_integer || !(found & (1u << (LAW_MAX_DEGREE + (int) sample->params[i]))))
+      if (!is_integer || !(found & (1u << (LAW_MAX_DEGREE + (int)sample->params[i]))))
         degrees->params &= ~(1u << i);
     }
 }
@@ -200,10 +200,9 @@ report_false (const Check *check, int law, const char *reason)
     return;
   check->refuted[law] = TRUE;
   g_autofree char *names = declared->inputs ? g_strjoinv (" ", declared->inputs) : g_strdup ("");
-  g_autofree char *message
-      = g_strdup_printf ("block '%s': the declared %s law of '%s' does not hold for output '%s': %s",
-                         check->block->id, get_kind_name (declared->kind), names,
-                         check->output->name, reason);
+  g_autofree char *message = g_strdup_printf (
+      "block '%s': the declared %s law of '%s' does not hold for output '%s': %s", check->block->id,
+      get_kind_name (declared->kind), names, check->output->name, reason);
   g_ptr_array_add (check->diagnostics,
                    tw_diagnostic_new ("law-false", TW_SEVERITY_ERROR, NULL, NULL, 0, message, NULL,
                                       NULL, "remove or correct it"));
@@ -388,7 +387,8 @@ check_force (Check *check, int index, LawSet set)
         continue;
       if (!(check->rows & self) && get_operand (check, i)->n_dims < 2)
         report_false (check, index, "an input without rows needs none");
-      for (LawSet other = 1; (check->rows & self) && other < 1u << check->block->n_operands; other++)
+      for (LawSet other = 1; (check->rows & self) && other < 1u << check->block->n_operands;
+           other++)
         {
           const Degrees *degrees = &check->candidates[other].row;
           if ((other & self) && (degrees->degrees || degrees->params))
@@ -445,14 +445,22 @@ find_false (Check *check)
       switch (law->kind)
         {
         case TW_LAW_DEGREE:
-        case TW_LAW_COLUMN: check_degree (check, i, set); break;
+        case TW_LAW_COLUMN:
+          check_degree (check, i, set);
+          break;
         case TW_LAW_LINEAR:
           if (!check->candidates[set].linear)
             report_false (check, i, "a counterexample was found");
           break;
-        case TW_LAW_FORCE: check_force (check, i, set); break;
-        case TW_LAW_SHIFT: check_shift (check, i, set); break;
-        case TW_LAW_TRANSFER: check_transfer (check, i, set); break;
+        case TW_LAW_FORCE:
+          check_force (check, i, set);
+          break;
+        case TW_LAW_SHIFT:
+          check_shift (check, i, set);
+          break;
+        case TW_LAW_TRANSFER:
+          check_transfer (check, i, set);
+          break;
         }
     }
 }
@@ -478,9 +486,8 @@ check_output (Check *check, LawSample *sample, int index)
   g_autofree char *message
       = g_strdup_printf ("block '%s': output '%s' has no finite value, its laws cannot be measured",
                          check->block->id, check->output->name);
-  g_ptr_array_add (check->diagnostics,
-                   tw_diagnostic_new ("law-unmeasured", TW_SEVERITY_ERROR, NULL, NULL, 0, message,
-                                      NULL, NULL, NULL));
+  g_ptr_array_add (check->diagnostics, tw_diagnostic_new ("law-unmeasured", TW_SEVERITY_ERROR, NULL,
+                                                          NULL, 0, message, NULL, NULL, NULL));
 }
 
 GPtrArray *
@@ -501,12 +508,12 @@ tw_law_check (const TwBlock *block, guint32 seed)
   g_autofree Check *check = g_new0 (Check, 1);
   g_autoptr (GRand) rand = g_rand_new_with_seed (seed);
   g_autoptr (GPtrArray) names = g_ptr_array_new ();
-  g_autofree double *params = g_new0 (double, (gsize) block->n_params + 1);
+  g_autofree double *params = g_new0 (double, (gsize)block->n_params + 1);
   LawSample sample = { .block = block, .rand = rand, .names = names, .params = params };
   check->block = block;
   check->diagnostics = diagnostics;
-  check->said = g_new0 (gboolean, (gsize) block->n_laws + 1);
-  check->refuted = g_new0 (gboolean, (gsize) block->n_laws + 1);
+  check->said = g_new0 (gboolean, (gsize)block->n_laws + 1);
+  check->refuted = g_new0 (gboolean, (gsize)block->n_laws + 1);
   gboolean measured = FALSE;
   for (int i = 0; i < block->n_outputs; i++)
     if (block->outputs[i].n_dims > 0)

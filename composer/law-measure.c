@@ -28,7 +28,7 @@ scale (const LawSample *sample, int operand, const char *dim, const double *fact
 {
   const TwFormulaOperand *spec = &sample->block->operands[operand];
   gint64 size = tw_law_get_size (sample, spec);
-  double *out = g_new (double, (gsize) MAX (size, 1));
+  double *out = g_new (double, (gsize)MAX (size, 1));
   for (gint64 i = 0; i < size; i++)
     {
       gint64 index = get_index (sample, spec, dim, i);
@@ -41,7 +41,7 @@ static double *
 draw_vector (LawSample *sample, const char *dim, gboolean positive)
 {
   gint64 size = tw_law_get_extent (sample, dim);
-  double *vector = g_new (double, (gsize) size + 1);
+  double *vector = g_new (double, (gsize)size + 1);
   for (gint64 i = 0; i < size; i++)
     vector[i] = positive ? g_rand_double_range (sample->rand, 0.5, 2.0)
                          : tw_law_draw_signed (sample->rand, 0.5, 2.0);
@@ -53,7 +53,8 @@ is_close (double a, double b, double size)
 {
   if (isnan (a) || isnan (b))
     return isnan (a) && isnan (b);
-  return a == b || fabs (a - b) <= TOLERANCE * fmax (fabs (a), fabs (b)) + ABSOLUTE_TOLERANCE * size;
+  return a == b
+         || fabs (a - b) <= TOLERANCE * fmax (fabs (a), fabs (b)) + ABSOLUTE_TOLERANCE * size;
 }
 
 static double
@@ -90,7 +91,8 @@ find_degrees (const LawSample *sample, const double *y, const double *scaled, co
 
 /* `set` scaled along `dim`; the degrees that fit. */
 guint32
-tw_law_try_scale (LawSample *sample, LawSet set, const char *dim, gboolean positive, const double *y)
+tw_law_try_scale (LawSample *sample, LawSet set, const char *dim, gboolean positive,
+                  const double *y)
 {
   g_autofree double *factor = draw_vector (sample, dim, positive);
   double *data[LAW_MAX_OPERANDS];
@@ -109,7 +111,8 @@ tw_law_try_scale (LawSample *sample, LawSet set, const char *dim, gboolean posit
 gboolean
 tw_law_try_linear (LawSample *sample, LawSet set, const double *y)
 {
-  double alpha = tw_law_draw_signed (sample->rand, 0.5, 2.0), beta = tw_law_draw_signed (sample->rand, 0.5, 2.0);
+  double alpha = tw_law_draw_signed (sample->rand, 0.5, 2.0),
+         beta = tw_law_draw_signed (sample->rand, 0.5, 2.0);
   double *other[LAW_MAX_OPERANDS], *mixed[LAW_MAX_OPERANDS];
   memcpy (other, sample->data, sizeof other);
   memcpy (mixed, sample->data, sizeof mixed);
@@ -118,7 +121,7 @@ tw_law_try_linear (LawSample *sample, LawSet set, const double *y)
       {
         gint64 size = tw_law_get_size (sample, &sample->block->operands[i]);
         other[i] = tw_law_draw_data (sample, i);
-        mixed[i] = g_new (double, (gsize) MAX (size, 1));
+        mixed[i] = g_new (double, (gsize)MAX (size, 1));
         for (gint64 j = 0; j < size; j++)
           mixed[i][j] = alpha * sample->data[i][j] + beta * other[i][j];
       }
@@ -146,7 +149,7 @@ add_shift (const LawSample *sample, int index, double *const *data, const double
   gint64 size = tw_law_get_size (sample, spec);
   double *shifted[LAW_MAX_OPERANDS];
   memcpy (shifted, data, sizeof shifted);
-  g_autofree double *moved = g_new (double, (gsize) MAX (size, 1));
+  g_autofree double *moved = g_new (double, (gsize)MAX (size, 1));
   for (gint64 i = 0; i < size; i++)
     moved[i] = data[index][i]
                + times * mu[get_index (sample, spec, spec->dims[0], i)]
@@ -174,11 +177,13 @@ tw_law_try_shift (LawSample *sample, int index, const double *y, gboolean *carri
   g_autofree double *v = draw_vector (sample, spec->dims[1], FALSE);
   double *other[LAW_MAX_OPERANDS];
   memcpy (other, sample->data, sizeof other);
-  g_autofree double *fresh = other[index] = tw_law_draw_data (sample, index);
+  g_autofree double *fresh = tw_law_draw_data (sample, index);
+  other[index] = fresh;
   g_autofree double *one = add_shift (sample, index, sample->data, mu, 1.0, v);
   g_autofree double *two = add_shift (sample, index, sample->data, mu, -2.0, v);
   g_autofree double *elsewhere = add_shift (sample, index, other, mu, 1.0, v);
-  gint64 size = tw_law_get_size (sample, output), rows = tw_law_get_extent (sample, output->dims[0]);
+  gint64 size = tw_law_get_size (sample, output),
+         rows = tw_law_get_extent (sample, output->dims[0]);
   gint64 columns = rows ? size / rows : 0;
   if (!one || !two || !elsewhere)
     {
@@ -191,9 +196,9 @@ tw_law_try_shift (LawSample *sample, int index, const double *y, gboolean *carri
       gint64 column = i % columns, pivot = i - column;
       *invariant = *invariant && is_close (one[i], 0.0, largest);
       *carries = *carries && is_close (two[i], -2.0 * one[i], largest)
-                       && is_close (elsewhere[i], one[i], largest)
-                       && is_close (one[i] * one[0], one[pivot] * one[column],
-                                    largest * get_largest (one, size));
+                 && is_close (elsewhere[i], one[i], largest)
+                 && is_close (one[i] * one[0], one[pivot] * one[column],
+                              largest * get_largest (one, size));
     }
 }
 

@@ -12,7 +12,7 @@ find_name (const GPtrArray *names, const char *name)
 {
   for (guint i = 0; i < names->len; i++)
     if (strcmp (names->pdata[i], name) == 0)
-      return (int) i;
+      return (int)i;
   return -1;
 }
 
@@ -46,7 +46,7 @@ static void
 add_name (LawSample *sample, const char *name)
 {
   if (find_name (sample->names, name) < 0)
-    g_ptr_array_add (sample->names, (gpointer) name);
+    g_ptr_array_add (sample->names, (gpointer)name);
 }
 
 static void
@@ -97,7 +97,7 @@ draw_extents (LawSample *sample, int draw)
       width = block->ports[i].index[block->ports[i].n_dims - 1];
   if (width && find_name (sample->names, width) >= 0)
     sample->extents[find_name (sample->names, width)]
-        = g_rand_int_range (sample->rand, 3, 9) + (group > 0 ? (int) group : 0) * (draw % 2 + 1);
+        = g_rand_int_range (sample->rand, 3, 9) + (group > 0 ? (int)group : 0) * (draw % 2 + 1);
   for (int i = 0; i < block->n_ports; i++)
     for (int j = 0; j < block->ports[i].n_dims; j++)
       {
@@ -110,7 +110,8 @@ draw_extents (LawSample *sample, int draw)
         if (index >= 0 && width && port->direction == TW_DIRECTION_OUT && port->group_param
             && j == port->n_dims - 1)
           sample->extents[index]
-              = group > 0 ? (tw_law_get_extent (sample, width) + (gint64) group - 1) / (gint64) group : 1;
+              = group > 0 ? (tw_law_get_extent (sample, width) + (gint64)group - 1) / (gint64)group
+                          : 1;
       }
 }
 
@@ -136,7 +137,7 @@ tw_law_draw_data (LawSample *sample, int operand)
 {
   const TwFormulaOperand *spec = &sample->block->operands[operand];
   gint64 size = tw_law_get_size (sample, spec);
-  double *data = g_new (double, (gsize) MAX (size, 1));
+  double *data = g_new (double, (gsize)MAX (size, 1));
   gboolean positive = is_positive (sample->block, spec->name);
   for (gint64 i = 0; i < size; i++)
     data[i] = positive ? g_rand_double_range (sample->rand, 0.25, 3.0)
@@ -153,11 +154,11 @@ draw_integer (const TwParamSpec *param, int setting)
     return g_ascii_strtod (param->fallback, NULL);
   for (gsize i = 0; i < G_N_ELEMENTS (small); i++)
     {
-      double value = (double) (small[((gsize) setting + i) % G_N_ELEMENTS (small)] * multiple);
+      double value = (double)(small[((gsize)setting + i) % G_N_ELEMENTS (small)] * multiple);
       if (value >= param->minimum && value <= param->maximum)
         return value;
     }
-  return isfinite (param->minimum) ? ceil (param->minimum / (double) multiple) * (double) multiple
+  return isfinite (param->minimum) ? ceil (param->minimum / (double)multiple) * (double)multiple
                                    : 0.0;
 }
 
@@ -185,7 +186,7 @@ draw_params (LawSample *sample, int setting)
       const TwParamSpec *param = &block->params[i];
       int n_values = param->type == TW_PARAM_BOOLEAN ? 2
                      : param->type == TW_PARAM_ENUM && param->values
-                         ? (int) g_strv_length (param->values)
+                         ? (int)g_strv_length (param->values)
                          : 0;
       if (n_values > 0)
         {
@@ -214,7 +215,7 @@ tw_law_count_settings (const TwBlock *block)
     if (block->params[i].type == TW_PARAM_BOOLEAN)
       n *= 2;
     else if (block->params[i].type == TW_PARAM_ENUM && block->params[i].values)
-      n *= MAX ((int) g_strv_length (block->params[i].values), 1);
+      n *= MAX ((int)g_strv_length (block->params[i].values), 1);
   return CLAMP (n, MIN_SETTINGS, MAX_SETTINGS);
 }
 
@@ -224,7 +225,7 @@ tw_law_evaluate (const LawSample *sample, double *const *data)
 {
   const TwBlock *block = sample->block;
   TwFormulaTensor inputs[LAW_MAX_OPERANDS];
-  g_autofree TwFormulaTensor *outputs = g_new0 (TwFormulaTensor, (gsize) block->n_outputs);
+  g_autofree TwFormulaTensor *outputs = g_new0 (TwFormulaTensor, (gsize)block->n_outputs);
   double *kept = NULL;
   for (int i = 0; i < block->n_operands; i++)
     {
@@ -237,11 +238,11 @@ tw_law_evaluate (const LawSample *sample, double *const *data)
       outputs[i].n_dims = block->outputs[i].n_dims;
       for (int j = 0; j < block->outputs[i].n_dims; j++)
         outputs[i].dims[j] = tw_law_get_extent (sample, block->outputs[i].dims[j]);
-      outputs[i].data = g_new0 (double, (gsize) tw_law_get_size (sample, &block->outputs[i]) + 1);
+      outputs[i].data = g_new0 (double, (gsize)tw_law_get_size (sample, &block->outputs[i]) + 1);
     }
   gboolean good = tw_formula_evaluate (block->formula, inputs, sample->params,
-                                       (const char *const *) sample->names->pdata, sample->extents,
-                                       (int) sample->names->len, outputs, NULL);
+                                       (const char *const *)sample->names->pdata, sample->extents,
+                                       (int)sample->names->len, outputs, NULL);
   for (int i = 0; i < block->n_outputs; i++)
     if (i == sample->output && good)
       kept = outputs[i].data;

@@ -26,9 +26,9 @@ get_degree (const TwBlock *block, const TwNode *node, const TwLaw *law)
     return law->degree;
   double value = 0;
   if (node)
-    return tw_node_get_number (node, block, law->degree_param, &value) ? (int) value : TW_LAW_NONE;
+    return tw_node_get_number (node, block, law->degree_param, &value) ? (int)value : TW_LAW_NONE;
   const TwParamSpec *param = tw_block_get_param (block, law->degree_param);
-  return param && param->fallback ? (int) g_ascii_strtoll (param->fallback, NULL, 10) : TW_LAW_NONE;
+  return param && param->fallback ? (int)g_ascii_strtoll (param->fallback, NULL, 10) : TW_LAW_NONE;
 }
 
 /* Degree of `set` as a disjoint union of laws; each step takes its lowest operand, so the recursion
@@ -42,13 +42,12 @@ cover (const TwBlock *block, const TwNode *node, TwLawKind kind, gint64 set, con
   for (int i = 0; i < block->n_laws; i++)
     {
       const TwLaw *law = &block->laws[i];
-      gint64 covered = law->kind == kind ? get_set (block, (const char *const *) law->inputs) : -1;
+      gint64 covered = law->kind == kind ? get_set (block, (const char *const *)law->inputs) : -1;
       if (covered < 0 || !(covered & lowest) || (covered & ~set)
           || (law->output && output && strcmp (law->output, output) != 0))
         continue;
       int degree = get_degree (block, node, law);
-      int rest = degree == TW_LAW_NONE ? degree
-                                       : cover (block, node, kind, set & ~covered, output);
+      int rest = degree == TW_LAW_NONE ? degree : cover (block, node, kind, set & ~covered, output);
       if (rest != TW_LAW_NONE)
         return degree + rest;
     }
@@ -83,7 +82,7 @@ tw_law_is_linear (const TwBlock *block, const char *const *inputs, const char *o
   gint64 set = get_set (block, inputs);
   for (int i = 0; i < block->n_laws && set > 0; i++)
     if (block->laws[i].kind == TW_LAW_LINEAR
-        && get_set (block, (const char *const *) block->laws[i].inputs) == set
+        && get_set (block, (const char *const *)block->laws[i].inputs) == set
         && (!block->laws[i].output || !output || strcmp (block->laws[i].output, output) == 0))
       return TRUE;
   return FALSE;

@@ -31,8 +31,8 @@ open_case (Case *c, const char *dims, const char *body)
       const TwDiagnostic *diagnostic = tw_typing_get_diagnostics (c->typing)->pdata[i];
       g_test_message ("%s: %s", diagnostic->node, diagnostic->message);
     }
-  c->inputs = g_hash_table_new_full (g_str_hash, g_str_equal, g_free,
-                                     (GDestroyNotify) tw_tensor_free);
+  c->inputs
+      = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, (GDestroyNotify)tw_tensor_free);
   c->rand = g_rand_new_with_seed (5);
 }
 
@@ -62,8 +62,7 @@ static GHashTable *
 run (Case *c, GHashTable *dims, TwEvaluateMode mode)
 {
   g_autoptr (GError) error = NULL;
-  GHashTable *values
-      = tw_evaluate (c->graph, c->catalog, c->typing, c->inputs, dims, mode, &error);
+  GHashTable *values = tw_evaluate (c->graph, c->catalog, c->typing, c->inputs, dims, mode, &error);
   g_assert_no_error (error);
   return values;
 }
@@ -79,8 +78,9 @@ get (GHashTable *values, const char *key)
 
 #define DIM(name, kind, value)                                                                     \
   "<dimension name=\"" name "\" kind=\"" kind "\" value=\"" value "\"/>\n"
-#define ROWS(value) "<dimension name=\"T\" kind=\"dynamic\" value=\"" value "\" min=\"0\" "        \
-                    "max=\"1000000000000\"/>\n"
+#define ROWS(value)                                                                                \
+  "<dimension name=\"T\" kind=\"dynamic\" value=\"" value "\" min=\"0\" "                          \
+  "max=\"1000000000000\"/>\n"
 #define INPUT(id, dtype, shape)                                                                    \
   "<node id=\"" id "\" block=\"input\"><param name=\"dtype\" value=\"" dtype                       \
   "\"/><param name=\"shape\" value=\"" shape "\"/></node>\n"
@@ -108,8 +108,7 @@ check_norm (gboolean rounded)
   open_case (&c, norm_dims, norm_body);
   const TwTensor *x = give (&c, "x", 2, 3, 8), *w = give (&c, "w", 2, 8, 16);
   const TwTensor *g = give (&c, "g", 1, 16, 0);
-  g_autoptr (GHashTable) values
-      = run (&c, NULL, rounded ? TW_EVALUATE_ROUNDED : TW_EVALUATE_EXACT);
+  g_autoptr (GHashTable) values = run (&c, NULL, rounded ? TW_EVALUATE_ROUNDED : TW_EVALUATE_EXACT);
   const TwTensor *h = get (values, "h.y"), *n = get (values, "n.y"), *out = get (values, "out.x");
   g_assert_cmpint (out->dims[0], ==, 3);
   g_assert_cmpint (out->dims[1], ==, 16);
@@ -128,7 +127,8 @@ check_norm (gboolean rounded)
       for (int j = 0; j < 16; j++)
         {
           /* Inside the norm nothing is rounded. */
-          double y = row[j] * (1.0 / sqrt (square / 16 + 0.01)) * (1.0 + store (g->data[j], rounded));
+          double y
+              = row[j] * (1.0 / sqrt (square / 16 + 0.01)) * (1.0 + store (g->data[j], rounded));
           g_assert_cmpfloat (fabs (n->data[m * 16 + j] - store (y, rounded)), <=,
                              rounded ? 0.0 : 1e-14 * fabs (y));
           g_assert_cmpfloat (out->data[m * 16 + j], ==, n->data[m * 16 + j]);
@@ -177,7 +177,7 @@ test_statistic (void)
               low_sum += pow (store (x->data[m * 100 + j], TRUE), 2.0);
             }
           g_assert_cmpfloat (s->data[m * 2 + p], ==, sum);
-          g_assert_cmpfloat (low->data[m * 2 + p], ==, (float) low_sum);
+          g_assert_cmpfloat (low->data[m * 2 + p], ==, (float)low_sum);
           total += sum;
         }
       g_assert_cmpfloat (get (exact, "r.r")->data[m], ==, 1.0 / sqrt (total / 100 + 1e-6));
@@ -195,11 +195,11 @@ test_packed (void)
     {
       Case c;
       g_autofree char *body = g_strdup_printf (
-          INPUT ("gate", "f32", "T, H") INPUT ("up", "f32", "T, H")
-              INPUT ("pair", "f32", "T, 2*H") NODE ("a", "swiglu", "")
-                  NODE ("b", "swiglu", PARAM ("partner", "%s")) NODE ("o", "output", "")
-                      NODE ("q", "output", "") LINK ("gate.y", "a.gate") LINK ("up.y", "a.up")
-                          LINK ("pair.y", "b.pair") LINK ("a.y", "o.x") LINK ("b.y", "q.x"),
+          INPUT ("gate", "f32", "T, H") INPUT ("up", "f32", "T, H") INPUT ("pair", "f32", "T, 2*H")
+              NODE ("a", "swiglu", "") NODE ("b", "swiglu", PARAM ("partner", "%s"))
+                  NODE ("o", "output", "") NODE ("q", "output", "") LINK ("gate.y", "a.gate")
+                      LINK ("up.y", "a.up") LINK ("pair.y", "b.pair") LINK ("a.y", "o.x")
+                          LINK ("b.y", "q.x"),
           partner[v]);
       open_case (&c, ROWS ("3") DIM ("H", "fixed", "16"), body);
       const TwTensor *gate = give (&c, "gate", 2, 3, 16), *up = give (&c, "up", 2, 3, 16);
@@ -227,8 +227,8 @@ static void
 assert_fails (Case *c, GHashTable *dims, int code)
 {
   g_autoptr (GError) error = NULL;
-  g_assert_null (tw_evaluate (c->graph, c->catalog, c->typing, c->inputs, dims, TW_EVALUATE_EXACT,
-                              &error));
+  g_assert_null (
+      tw_evaluate (c->graph, c->catalog, c->typing, c->inputs, dims, TW_EVALUATE_EXACT, &error));
   g_assert_error (error, TW_EVALUATE_ERROR, code);
 }
 
@@ -265,8 +265,9 @@ static void
 test_bad_graphs (void)
 {
   Case c;
-  open_case (&c, norm_dims, NODE ("a", "add", "") NODE ("b", "add", "") LINK ("a.y", "b.a")
-                                LINK ("b.y", "a.a") LINK ("b.y", "a.b") LINK ("a.y", "b.b"));
+  open_case (&c, norm_dims,
+             NODE ("a", "add", "") NODE ("b", "add", "") LINK ("a.y", "b.a") LINK ("b.y", "a.a")
+                 LINK ("b.y", "a.b") LINK ("a.y", "b.b"));
   assert_fails (&c, NULL, TW_EVALUATE_ERROR_INPUT);
   close_case (&c);
   open_case (&c, norm_dims, INPUT ("x", "bf16", "T, D") NODE ("h", "gemm", "") LINK ("x.y", "h.a"));

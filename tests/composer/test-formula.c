@@ -7,11 +7,11 @@
 #include <string.h>
 
 static const TwFormulaOperand inputs[] = {
-  { "a", 2, { "M", "K" } }, { "b", 2, { "K", "N" } },  { "x", 2, { "M", "N" } },
-  { "s", 1, { "M" } },      { "g", 1, { "N" } },       { "q", 3, { "M", "K", "N" } },
+  { "a", 2, { "M", "K" } }, { "b", 2, { "K", "N" } }, { "x", 2, { "M", "N" } },
+  { "s", 1, { "M" } },      { "g", 1, { "N" } },      { "q", 3, { "M", "K", "N" } },
   { "z", 0, { NULL } },
 };
-#define N_INPUTS ((int) G_N_ELEMENTS (inputs))
+#define N_INPUTS ((int)G_N_ELEMENTS (inputs))
 static const char *const params[] = { "eps", "group", "degree" };
 static const TwFormulaOperand outputs[] = { { "y", 2, { "M", "N" } } };
 static const TwFormulaOperand two_outputs[] = { { "y", 2, { "M", "N" } }, { "r", 1, { "M" } } };
@@ -118,8 +118,8 @@ test_values (void)
   g_autofree double *product = value ("y = sum(K, a*b)", &data, outputs);
   g_autofree double *slow = value ("y = sum(K, b*a + 0)", &data, outputs);
   g_autofree double *affine = value ("y = x*pow(s, degree) - -g/eps", &data, outputs);
-  g_autofree double *mean = value ("d = x - mean(N, x); v = mean(N, square(d)); y = d*rsqrt(v + eps)",
-                                   &data, outputs);
+  g_autofree double *mean
+      = value ("d = x - mean(N, x); v = mean(N, square(d)); y = d*rsqrt(v + eps)", &data, outputs);
   g_autofree double *partial = value ("p = sum(N:group, square(x))", &data, partials);
   g_autofree double *own = value ("y = x/max(N:group, abs(x))", &data, outputs);
   g_autofree double *turned = value ("y = x[N = size(N) - 1 - index(N)]", &data, outputs);
@@ -131,7 +131,7 @@ test_values (void)
       for (gint64 j = 0; j < n; j++)
         sum += data.data[2][i * n + j];
       for (gint64 j = 0; j < n; j++)
-        square += pow (data.data[2][i * n + j] - sum / (double) n, 2.0);
+        square += pow (data.data[2][i * n + j] - sum / (double)n, 2.0);
       for (gint64 j = 0; j < n; j++)
         {
           double dot = 0, x = data.data[2][i * n + j], greatest = 0;
@@ -143,9 +143,8 @@ test_values (void)
           g_assert_cmpfloat (slow[i * n + j], ==, dot);
           g_assert_cmpfloat (affine[i * n + j], ==,
                              x * pow (data.data[3][i], 2.0) - -data.data[4][j] / 0.5);
-          g_assert_cmpfloat_with_epsilon (mean[i * n + j],
-                                          (x - sum / (double) n) / sqrt (square / (double) n + 0.5),
-                                          1e-12);
+          g_assert_cmpfloat_with_epsilon (
+              mean[i * n + j], (x - sum / (double)n) / sqrt (square / (double)n + 0.5), 1e-12);
           g_assert_cmpfloat (own[i * n + j], ==, x / greatest);
           g_assert_cmpfloat (turned[i * n + j], ==, data.data[2][i * n + n - 1 - j]);
           row += x;
@@ -204,9 +203,10 @@ test_special (void)
       g_assert_cmpfloat (t[0], ==, cases[i].expected);
     }
   static const char *const nans[]
-      = { "t = relu(0/0)", "t = max(0/0, 1)", "t = max(1, 0/0)", "t = min(0/0, 1)",
-          "t = min(1, 0/0)", "t = max(N, select(index(N) == 2, 0/0, 1))", "t = sign(0/0)",
-          "t = min(N, select(index(N) == 0, 0/0, 1))" };
+      = { "t = relu(0/0)",   "t = max(0/0, 1)",
+          "t = max(1, 0/0)", "t = min(0/0, 1)",
+          "t = min(1, 0/0)", "t = max(N, select(index(N) == 2, 0/0, 1))",
+          "t = sign(0/0)",   "t = min(N, select(index(N) == 0, 0/0, 1))" };
   for (gsize i = 0; i < G_N_ELEMENTS (nans); i++)
     {
       g_autofree double *t = value (nans[i], &data, scalar);
@@ -322,7 +322,7 @@ test_run_errors (void)
   g_autoptr (GRand) rand = g_rand_new_with_seed (1);
   fill (&data, rand);
   static const char *const texts[]
-      = { "y = x[N = index(N) + 1]", "y = x[N = -1]", "y = x[N = 0.5]", "y = x[N = 0/0]",
+      = { "y = x[N = index(N) + 1]", "y = x[N = -1]",       "y = x[N = 0.5]",  "y = x[N = 0/0]",
           "y = x[M = 1e30]",         "y = sum(N:group, x)", "y = sum(N:-1, x)" };
   for (gsize i = 0; i < G_N_ELEMENTS (texts); i++)
     {
@@ -339,7 +339,7 @@ test_run_errors (void)
   g_autofree double *least = value ("y = max(K, a*b)", &empty, outputs);
   g_autofree double *none = value ("y = mean(K, a*b)", &empty, outputs);
   g_assert_cmpfloat (zero[7], ==, 0.0);
-  g_assert_true (least[7] == -(double) INFINITY);
+  g_assert_true (least[7] == -(double)INFINITY);
   g_assert_true (isnan (none[7]));
   clear (&empty);
 }
@@ -366,10 +366,11 @@ test_questions (void)
 static void
 test_bytes (void)
 {
-  static const char *const tokens[]
-      = { "y", "=", "x", "g", "s", "(", ")", "[", "]", ",", ";", ":", "+", "-", "*", "/", "<", "==",
-          "sum(", "max(", "N", "M", "K", "1", ".5", "1e3", "tanh(", "select(", "index(N)", "eps",
-          "x[N =", "t", " ", "\n", "group", "\x80" };
+  static const char *const tokens[] = {
+    "y",  "=",   "x",     "g",       "s",        "(",   ")",     "[",    "]", ",",  ";",     ":",
+    "+",  "-",   "*",     "/",       "<",        "==",  "sum(",  "max(", "N", "M",  "K",     "1",
+    ".5", "1e3", "tanh(", "select(", "index(N)", "eps", "x[N =", "t",    " ", "\n", "group", "\x80"
+  };
   g_autoptr (GRand) rand = g_rand_new_with_seed (7);
   int good = 0;
   for (int i = 0; i < 100000; i++)
@@ -377,7 +378,7 @@ test_bytes (void)
       g_autoptr (GString) text = g_string_new (i % 3 ? "y = " : NULL);
       for (int j = g_rand_int_range (rand, 0, 14); j > 0; j--)
         if (i % 2)
-          g_string_append_c (text, (char) g_rand_int_range (rand, 1, 256));
+          g_string_append_c (text, (char)g_rand_int_range (rand, 1, 256));
         else
           g_string_append (text, tokens[g_rand_int_range (rand, 0, G_N_ELEMENTS (tokens))]);
       g_autoptr (GError) error = NULL;
@@ -393,8 +394,8 @@ static void
 random_expr (GRand *rand, GString *out, int depth, const char *dims, int locals)
 {
   static const char *const unary[]
-      = { "abs", "exp", "log", "sqrt", "rsqrt", "tanh", "sigmoid", "erf", "sin", "cos", "floor",
-          "square", "relu", "sign", "isnan", "-" };
+      = { "abs", "exp", "log",   "sqrt",   "rsqrt", "tanh", "sigmoid", "erf",
+          "sin", "cos", "floor", "square", "relu",  "sign", "isnan",   "-" };
   static const char *const binary[] = { "+", "-", "*", "/", "<", "<=", ">", ">=", "==", "!=" };
   static const char *const calls[] = { "min", "max", "pow", "mod" };
   if (depth <= 0)
@@ -405,12 +406,18 @@ random_expr (GRand *rand, GString *out, int depth, const char *dims, int locals)
         bound = bound && strstr (dims, operand->dims[i]);
       switch (g_rand_int_range (rand, 0, 8))
         {
-        case 0: g_string_append_printf (out, "%.3g", g_rand_double_range (rand, 0, 10)); return;
-        case 1: g_string_append (out, params[g_rand_int_range (rand, 0, 3)]); return;
-        case 2: g_string_append_printf (out, "size(%s)", dim_names[g_rand_int_range (rand, 0, 3)]);
+        case 0:
+          g_string_append_printf (out, "%.3g", g_rand_double_range (rand, 0, 10));
           return;
-        case 3: g_string_append_printf (out, "index(%c)",
-                                        dims[g_rand_int_range (rand, 0, (int) strlen (dims))]);
+        case 1:
+          g_string_append (out, params[g_rand_int_range (rand, 0, 3)]);
+          return;
+        case 2:
+          g_string_append_printf (out, "size(%s)", dim_names[g_rand_int_range (rand, 0, 3)]);
+          return;
+        case 3:
+          g_string_append_printf (out, "index(%c)",
+                                  dims[g_rand_int_range (rand, 0, (int)strlen (dims))]);
           return;
         case 4:
           if (locals)
@@ -422,7 +429,8 @@ random_expr (GRand *rand, GString *out, int depth, const char *dims, int locals)
         case 5:
           g_string_append (out, "x[N = size(N) - 1 - index(N)]");
           return;
-        default: break;
+        default:
+          break;
         }
       g_string_append (out, bound ? operand->name : "x");
       return;
@@ -430,8 +438,8 @@ random_expr (GRand *rand, GString *out, int depth, const char *dims, int locals)
   int which = g_rand_int_range (rand, 0, 12);
   if (which < 6)
     {
-      const char *sign = binary[which < 5 ? g_rand_int_range (rand, 0, 4)
-                                          : g_rand_int_range (rand, 4, 10)];
+      const char *sign
+          = binary[which < 5 ? g_rand_int_range (rand, 0, 4) : g_rand_int_range (rand, 4, 10)];
       g_string_append_c (out, '(');
       random_expr (rand, out, depth - 1 - g_rand_int_range (rand, 0, 2), dims, locals);
       g_string_append (out, ")");
@@ -519,7 +527,7 @@ check_columns (const char *text)
   g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
   for (int i = 0; lines[i]; i++)
     if (strlen (lines[i]) > 100)
-      g_error ("a line of %d columns: %s", (int) strlen (lines[i]), lines[i]);
+      g_error ("a line of %d columns: %s", (int)strlen (lines[i]), lines[i]);
 }
 
 typedef struct
@@ -537,7 +545,8 @@ test_c (void)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (GRand) rand = g_rand_new_with_seed (11);
-  g_autoptr (GPtrArray) formulas = g_ptr_array_new_with_free_func ((GDestroyNotify) tw_formula_unref);
+  g_autoptr (GPtrArray) formulas
+      = g_ptr_array_new_with_free_func ((GDestroyNotify)tw_formula_unref);
   g_autofree char *folder = g_dir_make_tmp ("tw-formula-XXXXXX", &error);
   g_assert_no_error (error);
   g_autoptr (GString) source = g_string_new ("#include <math.h>\n#include <stdint.h>\n");
@@ -565,24 +574,38 @@ test_c (void)
       TwFormula *formula = parse (text->str, outputs, 1, &error);
       if (error)
         g_error ("%s: %s", text->str, error->message);
-      g_autofree char *c = tw_formula_to_c (formula, 0, index, "y[m * d->n + n]", 6, &spelling, NULL);
+      g_autofree char *c
+          = tw_formula_to_c (formula, 0, index, "y[m * d->n + n]", 6, &spelling, NULL);
       check_columns (c);
       g_string_append_printf (source,
                               "void f%d (const Data *d, double *y)\n{\n"
                               "  for (int64_t m = 0; m < d->m; m++)\n"
                               "    for (int64_t n = 0; n < d->n; n++)\n%s}\n",
-                              (int) formulas->len, c);
+                              (int)formulas->len, c);
       g_ptr_array_add (formulas, formula);
     }
   g_autofree char *c_path = g_build_filename (folder, "f.c", NULL);
   g_autofree char *so_path = g_build_filename (folder, "f.so", NULL);
   g_assert_true (g_file_set_contents (c_path, source->str, -1, &error));
   /* The compiler may neither contract nor fold a function that the evaluator calls. */
-  const char *argv[] = { "cc", "-std=gnu17", "-O1", "-ffp-contract=off", "-fno-builtin", "-Wall",
-                         "-Wno-unused-function", "-Wno-tautological-compare", "-Werror", "-shared", "-fPIC", "-o", so_path,
-                         c_path, "-lm", NULL };
+  const char *argv[] = { "cc",
+                         "-std=gnu17",
+                         "-O1",
+                         "-ffp-contract=off",
+                         "-fno-builtin",
+                         "-Wall",
+                         "-Wno-unused-function",
+                         "-Wno-tautological-compare",
+                         "-Werror",
+                         "-shared",
+                         "-fPIC",
+                         "-o",
+                         so_path,
+                         c_path,
+                         "-lm",
+                         NULL };
   int status = 0;
-  g_assert_true (g_spawn_sync (NULL, (char **) argv, NULL, G_SPAWN_SEARCH_PATH, NULL, NULL, NULL,
+  g_assert_true (g_spawn_sync (NULL, (char **)argv, NULL, G_SPAWN_SEARCH_PATH, NULL, NULL, NULL,
                                NULL, &status, &error));
   g_assert_no_error (error);
   g_assert_true (g_spawn_check_wait_status (status, &error));
@@ -602,18 +625,19 @@ test_c (void)
             continue;
           g_autofree double *y = evaluate (formulas->pdata[i], &data, outputs, 1, 0, &error);
           g_assert_no_error (error);
-          g_autofree double *expected = g_new0 (double, data.m * data.n);
-          g_autofree char *name = g_strdup_printf ("f%d", (int) i);
+          g_autofree double *expected = g_new0 (double, data.m *data.n);
+          g_autofree char *name = g_strdup_printf ("f%d", (int)i);
           void (*function) (const CData *d, double *out);
-          *(void **) &function = dlsym (library, name);
+          *(void **)&function = dlsym (library, name);
           function (&c_data, expected);
           for (gint64 j = 0; j < data.m * data.n; j++)
             {
               gboolean same = y[j] == expected[j] || (isnan (y[j]) && isnan (expected[j]));
               finite += isfinite (y[j]) && y[j] != 0.0;
               if (!same && !different++)
-                g_test_message ("%s at %d: %.17g, C %.17g", tw_formula_get_text (formulas->pdata[i]),
-                                (int) j, y[j], expected[j]);
+                g_test_message ("%s at %d: %.17g, C %.17g",
+                                tw_formula_get_text (formulas->pdata[i]), (int)j, y[j],
+                                expected[j]);
             }
         }
       clear (&data);
@@ -635,14 +659,15 @@ test_single (void)
       = parse ("u = x*0.1; y = u*sigmoid(u) + select(x < 0, group/2, degree/group) + 16777217",
                outputs, 1, NULL);
   g_autofree char *c = tw_formula_to_c (formula, 0, index, "y", 0, &spelling, NULL);
-  g_assert_cmpstr (c, ==,
-                   "{\n"
-                   "  const float v_u = d->data[2][(m) * d->n + (n)] * 0.1f;\n"
-                   "  y = v_u * tw_sigmoid (v_u)\n"
-                   "      + (d->data[2][(m) * d->n + (n)] < 0.0f ? d->group / 2.0f : (float) (-2) / "
-                   "d->group)\n"
-                   "      + 16777217.0f;\n"
-                   "}\n");
+  g_assert_cmpstr (
+      c, ==,
+      "{\n"
+      "  const float v_u = d->data[2][(m) * d->n + (n)] * 0.1f;\n"
+      "  y = v_u * tw_sigmoid (v_u)\n"
+      "      + (d->data[2][(m) * d->n + (n)] < 0.0f ? d->group / 2.0f : (float) (-2) / "
+      "d->group)\n"
+      "      + 16777217.0f;\n"
+      "}\n");
 }
 
 /* A thousand cubed, and ten thousand small formulas. */
@@ -669,8 +694,8 @@ test_speed (void)
     }
   gint64 many = g_get_monotonic_time () - start;
   clear (&small);
-  g_test_message ("700^3: %.2f s; 10,000 small ones: %.2f s", (double) product / 1e6,
-                  (double) many / 1e6);
+  g_test_message ("700^3: %.2f s; 10,000 small ones: %.2f s", (double)product / 1e6,
+                  (double)many / 1e6);
   g_assert_cmpint (product, <, 20 * G_USEC_PER_SEC);
   g_assert_cmpint (many, <, 20 * G_USEC_PER_SEC);
 }

@@ -35,53 +35,57 @@ make (const char *kind, const char *body, const char *laws)
 #define LAW(kind, inputs, more) "<law kind=\"" kind "\" inputs=\"" inputs "\"" more "/>"
 
 #define MULTIPLY                                                                                   \
-  IN ("a", "matrix", "M, N") IN ("b", "matrix", "M, N") OUT ("y", "matrix", "M, N")                \
-      FORMULA ("y = a*b")
+  IN ("a", "matrix", "M, N")                                                                       \
+  IN ("b", "matrix", "M, N") OUT ("y", "matrix", "M, N") FORMULA ("y = a*b")
 #define MULTIPLY_LAWS                                                                              \
-  LAW ("degree", "a", " degree=\"1\"") LAW ("degree", "b", " degree=\"1\"") LAW ("linear", "a", "") \
-      LAW ("linear", "b", "") LAW ("column", "a", " degree=\"1\"")                                 \
-          LAW ("column", "b", " degree=\"1\"")
+  LAW ("degree", "a", " degree=\"1\"")                                                             \
+  LAW ("degree", "b", " degree=\"1\"") LAW ("linear", "a", "") LAW ("linear", "b", "")             \
+      LAW ("column", "a", " degree=\"1\"") LAW ("column", "b", " degree=\"1\"")
 #define ADD                                                                                        \
-  IN ("a", "matrix", "M, N") IN ("b", "matrix", "M, N") OUT ("y", "matrix", "M, N")                \
-      FORMULA ("y = a + b")
+  IN ("a", "matrix", "M, N")                                                                       \
+  IN ("b", "matrix", "M, N") OUT ("y", "matrix", "M, N") FORMULA ("y = a + b")
 #define ADD_LAWS                                                                                   \
-  LAW ("degree", "a b", " degree=\"1\"") LAW ("linear", "a b", "")                                 \
-      LAW ("column", "a b", " degree=\"1\"") LAW ("shift", "a", " response=\"carries\"")           \
-          LAW ("shift", "b", " response=\"carries\"")
+  LAW ("degree", "a b", " degree=\"1\"")                                                           \
+  LAW ("linear", "a b", "") LAW ("column", "a b", " degree=\"1\"")                                 \
+      LAW ("shift", "a", " response=\"carries\"") LAW ("shift", "b", " response=\"carries\"")
 #define PRODUCT                                                                                    \
-  IN ("a", "matrix", "M, K") IN ("b", "matrix", "K, N") OUT ("y", "matrix", "M, N")                \
-      FORMULA ("y = sum(K, a*b)")
+  IN ("a", "matrix", "M, K")                                                                       \
+  IN ("b", "matrix", "K, N") OUT ("y", "matrix", "M, N") FORMULA ("y = sum(K, a*b)")
 #define PRODUCT_LAWS                                                                               \
-  LAW ("degree", "a", " degree=\"1\"") LAW ("force", "b", "") LAW ("linear", "a", "")              \
-      LAW ("linear", "b", "") LAW ("column", "b", " degree=\"1\"")                                 \
-          LAW ("shift", "a", " response=\"carries\"") LAW ("transfer", "a b", "")
+  LAW ("degree", "a", " degree=\"1\"")                                                             \
+  LAW ("force", "b", "") LAW ("linear", "a", "") LAW ("linear", "b", "")                           \
+      LAW ("column", "b", " degree=\"1\"") LAW ("shift", "a", " response=\"carries\"")             \
+          LAW ("transfer", "a b", "")
 #define BIAS                                                                                       \
-  IN ("x", "matrix", "M, N") IN ("b", "per-column", "N") OUT ("y", "matrix", "M, N")               \
-      FORMULA ("y = x + b")
+  IN ("x", "matrix", "M, N")                                                                       \
+  IN ("b", "per-column", "N") OUT ("y", "matrix", "M, N") FORMULA ("y = x + b")
 #define POWER                                                                                      \
-  INTEGER ("p") IN ("x", "matrix", "M, N") IN ("s", "per-row", "M") OUT ("y", "matrix", "M, N")    \
+  INTEGER ("p")                                                                                    \
+  IN ("x", "matrix", "M, N") IN ("s", "per-row", "M") OUT ("y", "matrix", "M, N")                  \
       FORMULA ("y = x*pow(s, p)")
 #define POWER_LAWS                                                                                 \
-  LAW ("degree", "x", " degree=\"1\"") LAW ("linear", "x", "")                                     \
-      LAW ("column", "x", " degree=\"1\"") LAW ("shift", "x", " response=\"carries\"")
+  LAW ("degree", "x", " degree=\"1\"")                                                             \
+  LAW ("linear", "x", "") LAW ("column", "x", " degree=\"1\"")                                     \
+      LAW ("shift", "x", " response=\"carries\"")
 #define SQUARE                                                                                     \
   IN ("x", "matrix", "M, N") OUT ("y", "matrix", "M, N") FORMULA ("y = square(relu(x))")
 #define CENTRE                                                                                     \
-  IN ("x", "matrix", "M, N") OUT ("v", "per-row", "M")                                             \
-      FORMULA ("d = x - mean(N, x); v = mean(N, square(d))")
+  IN ("x", "matrix", "M, N")                                                                       \
+  OUT ("v", "per-row", "M") FORMULA ("d = x - mean(N, x); v = mean(N, square(d))")
 #define NORM                                                                                       \
   REAL ("eps")                                                                                     \
-  IN ("x", "matrix", "M, N") OUT ("y", "matrix", "M, N")                                           \
-      FORMULA ("y = x*rsqrt(mean(N, square(x)) + eps)")
+  IN ("x", "matrix", "M, N")                                                                       \
+  OUT ("y", "matrix", "M, N") FORMULA ("y = x*rsqrt(mean(N, square(x)) + eps)")
 #define TWO                                                                                        \
-  IN ("a", "matrix", "M, K") IN ("b", "matrix", "K, N") IN ("c", "matrix", "K, N")                 \
-      OUT ("y", "matrix", "M, N") OUT ("z", "matrix", "M, N")                                      \
-          FORMULA ("y = sum(K, a*b); z = sum(K, a*c)")
+  IN ("a", "matrix", "M, K")                                                                       \
+  IN ("b", "matrix", "K, N") IN ("c", "matrix", "K, N") OUT ("y", "matrix", "M, N")                \
+      OUT ("z", "matrix", "M, N") FORMULA ("y = sum(K, a*b); z = sum(K, a*c)")
 #define TWO_LAWS                                                                                   \
-  LAW ("degree", "a", " degree=\"1\"") LAW ("force", "b", "") LAW ("force", "c", "")               \
-      LAW ("linear", "a", "") LAW ("linear", "b", "") LAW ("linear", "c", "")                      \
-          LAW ("column", "b", " degree=\"1\"") LAW ("column", "c", " degree=\"1\"")                \
-              LAW ("shift", "a", " response=\"carries\"") LAW ("transfer", "a b c", "")
+  LAW ("degree", "a", " degree=\"1\"")                                                             \
+  LAW ("force", "b", "") LAW ("force", "c", "") LAW ("linear", "a", "") LAW ("linear", "b", "")    \
+      LAW ("linear", "c", "") LAW ("column", "b", " degree=\"1\"")                                 \
+          LAW ("column", "c", " degree=\"1\"") LAW ("shift", "a", " response=\"carries\"")         \
+              LAW ("transfer", "a b c", "")
 
 static const struct
 {
@@ -95,8 +99,7 @@ static const struct
   { "power", "elementwise", POWER, POWER_LAWS LAW ("degree", "s", " degree=\"$p\""), NULL, NULL },
   { "two", "contraction", TWO, TWO_LAWS, NULL, NULL },
   { "square", "elementwise", SQUARE, LAW ("degree", "x", " degree=\"2\""), NULL, NULL },
-  { "centre", "elementwise", CENTRE,
-    LAW ("degree", "x", " degree=\"2\""), NULL, NULL },
+  { "centre", "elementwise", CENTRE, LAW ("degree", "x", " degree=\"2\""), NULL, NULL },
   { "norm", "elementwise", NORM, LAW ("force", "x", ""), NULL, NULL },
   { "bias", "elementwise", BIAS,
     LAW ("linear", "x b", "") LAW ("column", "x b", " degree=\"1\"")
@@ -158,7 +161,7 @@ test_check (gconstpointer user_data)
       if (cases[i].code && !found)
         g_error ("%s, seed %u: no %s with '%s' among %u%s%s", cases[i].name, seed, cases[i].code,
                  cases[i].message, diagnostics->len, diagnostics->len ? ": " : "",
-                 diagnostics->len ? ((TwDiagnostic *) diagnostics->pdata[0])->message : "");
+                 diagnostics->len ? ((TwDiagnostic *)diagnostics->pdata[0])->message : "");
     }
 }
 
@@ -166,10 +169,10 @@ test_check (gconstpointer user_data)
 static void
 test_outputs (void)
 {
-  g_autoptr (TwBlock) block = make ("contraction", TWO,
-                                    LAW ("degree", "a", " degree=\"1\"") LAW ("force", "b", "")
-                                        LAW ("force", "c", "") LAW ("linear", "a", "")
-                                            LAW ("linear", "b", " output=\"y\""));
+  g_autoptr (TwBlock) block
+      = make ("contraction", TWO,
+              LAW ("degree", "a", " degree=\"1\"") LAW ("force", "b", "") LAW ("force", "c", "")
+                  LAW ("linear", "a", "") LAW ("linear", "b", " output=\"y\""));
   g_autoptr (GPtrArray) diagnostics = tw_law_check (block, 1);
   for (guint i = 0; i < diagnostics->len; i++)
     {

@@ -30,7 +30,7 @@ check_file (const char *path)
     }
   for (int i = 0; i < n_seeds; i++)
     {
-      g_autoptr (GPtrArray) diagnostics = tw_law_check (block, (guint32) (first_seed + i));
+      g_autoptr (GPtrArray) diagnostics = tw_law_check (block, (guint32)(first_seed + i));
       if (diagnostics->len)
         {
           const TwDiagnostic *first = diagnostics->pdata[0];
