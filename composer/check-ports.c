@@ -25,8 +25,8 @@ tw_check_report (const TwNodeCheck *context, const char *code, int port, const c
   const TwLink *link = context->node->links[port];
   g_autofree char *found = tw_type_to_text (tw_check_source_type (context, port));
   g_autofree char *whole
-      = g_strdup_printf ("%s.%s (from %s.%s): %s", context->node->id,
-                         context->block->ports[port].id, link->from_node, link->from_port, message);
+      = g_strdup_printf ("%s.%s (from %s.%s) %s", context->node->id, context->block->ports[port].id,
+                         link->from_node, link->from_port, message);
   return tw_check_add (context->check, TW_SEVERITY_ERROR, code, context->index,
                        context->block->ports[port].id, link->line, found, expected, fix, "%s",
                        whole);
