@@ -112,7 +112,7 @@ static void
 test_values (void)
 {
   g_autoptr (GRand) rand = g_rand_new_with_seed (1);
-  Data data = { 3, 300, 517, 9, { NULL }, { 0.5, 64, 2 } };
+  Data data = { 6, 300, 517, 9, { NULL }, { 0.5, 64, 2 } };
   fill (&data, rand);
   gint64 n = data.n, k = data.k;
   g_autofree double *product = value ("y = sum(K, a*b)", &data, outputs);
