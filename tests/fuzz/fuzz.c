@@ -161,7 +161,7 @@ fuzz_add_text (Fuzz *fuzz, const char *text)
 static int
 compare_names (gconstpointer a, gconstpointer b)
 {
-  return strcmp (*(char *const *) a, *(char *const *) b);
+  return strcmp (*(char *const *)a, *(char *const *)b);
 }
 
 static void
@@ -215,7 +215,8 @@ static void
 mutate_bytes (Fuzz *fuzz, GString *text)
 {
   int length = (int)text->len, at = fuzz_below (fuzz, length);
-  int n = MIN (1 + fuzz_below (fuzz, fuzz_below (fuzz, 4) == 0 ? 200 : 8), length - at);
+  int n = 1 + fuzz_below (fuzz, fuzz_below (fuzz, 4) == 0 ? 200 : 8);
+  n = MIN (n, length - at);
   const GString *other = pick_seed (fuzz);
   int from = fuzz_below (fuzz, (int)other->len);
   g_autofree char *piece = NULL;
@@ -287,16 +288,47 @@ mutate_line (Fuzz *fuzz, GString *text)
     }
 }
 
+/* Start and length of a random word: a name or number, or one other character. */
+static gsize
+pick_word (Fuzz *fuzz, const GString *text, gsize *length)
+{
+  gsize at = (gsize)fuzz_below (fuzz, (int)text->len);
+  while (at > 0 && g_ascii_isalnum (text->str[at]) && g_ascii_isalnum (text->str[at - 1]))
+    at--;
+  *length = MIN (1, text->len - at);
+  while (g_ascii_isalnum (text->str[at]) && g_ascii_isalnum (text->str[at + *length]))
+    ++*length;
+  return at;
+}
+
+/* Puts a word of a seed in place of one, or after it. */
+static void
+mutate_word (Fuzz *fuzz, GString *text)
+{
+  if (text->len == 0)
+    return;
+  const GString *other = pick_seed (fuzz);
+  gsize length = 0, n = 0;
+  gsize at = pick_word (fuzz, text, &length), from = pick_word (fuzz, other, &n);
+  if (fuzz_below (fuzz, 4) > 0)
+    g_string_erase (text, (gssize)at, (gssize)length);
+  else
+    at += length;
+  g_string_insert_len (text, (gssize)at, other->str + from, (gssize)n);
+}
+
 GString *
 fuzz_next (Fuzz *fuzz, gboolean lines)
 {
   const GString *seed = pick_seed (fuzz);
   GString *text = g_string_new_len (seed->str, (gssize)seed->len);
-  for (int i = 1 + fuzz_below (fuzz, 6); i > 0; i--)
+  for (int i = 1 + fuzz_below (fuzz, fuzz_below (fuzz, 2) == 0 ? 6 : 2); i > 0; i--)
     {
-      int kind = lines ? fuzz_below (fuzz, 5) : 0;
-      if (kind <= 1)
+      int kind = fuzz_below (fuzz, 5);
+      if (kind <= (lines ? 1 : 0))
         mutate_bytes (fuzz, text);
+      else if (!lines)
+        mutate_word (fuzz, text);
       else if (kind <= 3)
         mutate_value (fuzz, text);
       else

@@ -24,7 +24,7 @@ void fuzz_clear (Fuzz *fuzz);
 void fuzz_add_files (Fuzz *fuzz, const char *folder, const char *suffix);
 void fuzz_add_text (Fuzz *fuzz, const char *text);
 
-/* A seed, mutated one to six times. `lines`: structure is lines of XML. */
+/* A seed, mutated up to six times. `lines`: structure is lines of XML. */
 GString *fuzz_next (Fuzz *fuzz, gboolean lines);
 
 /* Between the two, with --oom, libxml2's allocations fail at random. Returns whether any did. */
