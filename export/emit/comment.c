@@ -2,6 +2,8 @@
 
 #include "emit-private.h"
 
+#include "../../composer/explain.h"
+
 #include <string.h>
 
 static void
@@ -133,6 +135,25 @@ add_needs (const TwEmit *emit, GString *out)
     }
 }
 
+char *
+tw_emit_store_formula (const TwEmit *emit, const TwKernel *kernel, int store)
+{
+  const TwStore *s = &g_array_index (kernel->stores, TwStore, store);
+  const TwBuffer *buffer = g_ptr_array_index (emit->plan->buffers, s->buffer);
+  g_autoptr (GHashTable) stop = g_hash_table_new (g_str_hash, g_str_equal);
+
+  for (guint i = 0; i < kernel->reads->len; i++)
+    {
+      const TwBuffer *read
+          = g_ptr_array_index (emit->plan->buffers, g_array_index (kernel->reads, int, i));
+
+      g_hash_table_add (stop, read->node);
+    }
+  g_autofree char *value = tw_explain_value (emit->plan->rewrite->graph, emit->catalog, s->node,
+                                             s->port, stop);
+  return g_strdup_printf ("%s = %s", buffer->name, value);
+}
+
 void
 tw_emit_box (TwEmit *emit, TwText *text, gboolean unfused)
 {
@@ -149,4 +170,5 @@ tw_emit_box (TwEmit *emit, TwText *text, gboolean unfused)
   add_kernels (emit, out);
   add_needs (emit, out);
   tw_text_comment (text, "%s", out->str);
+  tw_text_line (text, "%s", "");
 }

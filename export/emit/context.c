@@ -272,6 +272,14 @@ tw_emit_number (double number, gboolean single)
         break;
     }
   gboolean whole = strpbrk (buffer, ".en") == NULL;
+  char *exponent = strchr (buffer, 'e');
+  if (exponent != NULL)
+    {
+      /* e-06 is e-6, e+20 is e20 */
+      char *digits = exponent + 1 + (exponent[1] == '-');
+      char *from = digits + strspn (digits, "+0");
+      memmove (digits, from, strlen (from) + 1);
+    }
   gboolean negative = buffer[0] == '-';
 
   return g_strdup_printf ("%s%s%s%s%s", negative ? "(" : "", buffer, whole ? ".0" : "",

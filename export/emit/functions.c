@@ -40,7 +40,7 @@ tw_emit_function_name (const TwBlock *block)
   if (block->source != NULL && block->function != NULL)
     return clean (block->function);
   g_autofree char *id = clean (block->id);
-  return g_strconcat ("tw_", id, NULL);
+  return g_strconcat ("block_", id, NULL); /* tw_relu may be one of math.h */
 }
 
 static void

@@ -369,8 +369,8 @@ print_loops (Reference *reference, TwText *text, const Value *value, int output)
   else
     target = g_strdup_printf (strchr (value->columns, ' ') ? "%s[%s * (%s) + n]" : "%s[%s * %s + n]",
                               value->name, row, value->columns);
-  tw_text_raw (text, "#pragma omp parallel for schedule(static)\n");
   int indent = tw_text_get_indent (text);
+  tw_text_line (text, "PARALLEL_FOR");
   if (columns_first)
     tw_text_line (text, "for (int64_t n = 0; n < %s; n++)", value->columns);
   else
@@ -447,6 +447,9 @@ print_sink (Reference *reference, TwText *text)
   tw_text_line (text, "out[%d] = new_values (%s);", tensor, count);
   tw_text_line (text, "memcpy (out[%d], %s, sizeof (double) * (size_t) (%s));", tensor,
                 value->rounded, count);
+  tw_text_line (text, "if (rounding)");
+  tw_text_line (text, "  round_values (out[%d], %s, %s);", tensor, count,
+                tw_emit_dtype (value->type->dtype) + 3);
 }
 
 static void

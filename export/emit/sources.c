@@ -142,7 +142,7 @@ add_file (TwSources *sources, const char *path, int depth, GError **error)
           if (end == NULL)
             continue;
           g_autofree char *name = g_strndup (what + 1, end - what - 1);
-          g_autofree char *full = g_build_filename (directory, name, NULL);
+          g_autofree char *full = g_canonicalize_filename (name, directory);
           if (!add_file (sources, full, depth + 1, error))
             return FALSE;
           continue;

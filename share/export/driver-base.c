@@ -1,5 +1,11 @@
 /* ---- tensors, conversions, random data ------------------------------------------------------ */
 
+#ifdef _OPENMP
+#define PARALLEL_FOR _Pragma ("omp parallel for schedule(static)")
+#else
+#define PARALLEL_FOR
+#endif
+
 typedef enum
 {
   F32,
@@ -157,7 +163,7 @@ round_value (Dtype dtype, double x)
 static void
 round_values (double *values, int64_t count, Dtype dtype)
 {
-#pragma omp parallel for schedule(static)
+  PARALLEL_FOR
   for (int64_t i = 0; i < count; i++)
     values[i] = round_value (dtype, values[i]);
 }
@@ -350,7 +356,7 @@ fill_tensor (const TensorInfo *info, const Tensor *t, uint64_t seed, int stream,
 {
   const int64_t zero = zero_row (seed, info->sampled, t->rows);
 
-#pragma omp parallel for schedule(static)
+  PARALLEL_FOR
   for (int64_t i = 0; i < t->rows; i++)
     {
       const double scale = row_scale (seed, info->sampled, i, reach);
@@ -383,7 +389,7 @@ get_values (const TensorInfo *info, const Tensor *t, const Sample *sample)
   const int64_t count = sample != NULL ? sample->count : t->rows;
   double *values = new_values (count * t->columns);
 
-#pragma omp parallel for schedule(static)
+  PARALLEL_FOR
   for (int64_t i = 0; i < count; i++)
     for (int64_t j = 0; j < t->columns; j++)
       {

@@ -165,7 +165,12 @@ check_launch_calls (Calls *calls, Case *c)
         continue;
       for (int other = 0; other < N_TENSORS; other++)
         {
-          if (other == k || t[other].rows * t[other].columns < 8)
+          int64_t lines, length;
+
+          storage_shape (&tensor_info[other], &t[other], &lines, &length);
+          if (tensor_info[other].n_dims < 2)
+            length *= lines;
+          if (other == k || lines * length < 8 || length * dtype_size (tensor_info[other].dtype) <= 4)
             continue;
           t[k].data = c->t[other].data + 4;
           expect (calls, "overlap", info->name, try_launch (&s, c->d, t), E_OVERLAP);
