@@ -34,8 +34,7 @@ add_graph (const TwEmit *emit, GString *out)
 
           if (link != NULL)
             g_string_append_printf (inputs, "%s%s", inputs->len > 0 ? ", " : "", link->from_node);
-          if (type == NULL
-              && (port->direction == TW_DIRECTION_OUT || block->kind == TW_KIND_SINK))
+          if (type == NULL && (port->direction == TW_DIRECTION_OUT || block->kind == TW_KIND_SINK))
             type = tw_typing_get (emit->typing, node->id, port->id);
         }
       g_autofree char *shape = tw_type_to_text (type);
@@ -59,7 +58,8 @@ add_derivation (const TwEmit *emit, GString *out)
           const TwStep *step = g_ptr_array_index (rewrite->steps, i);
 
           g_string_append_printf (out, "  %u. %s at %s\n", i + 1, step->rule, step->node);
-          if (step->before != NULL && step->after != NULL && strcmp (step->before, step->after) != 0)
+          if (step->before != NULL && step->after != NULL
+              && strcmp (step->before, step->after) != 0)
             g_string_append_printf (out, "     before: %s\n     after:  %s\n", step->before,
                                     step->after);
         }
@@ -91,11 +91,11 @@ add_kernels (const TwEmit *emit, GString *out)
                               kernel->prepare ? " (prepare, on weights)" : "");
       for (guint j = 0; j < kernel->nodes->len; j++)
         g_string_append_printf (out, "%s %s", j > 0 ? "," : "",
-                                (const char *) g_ptr_array_index (kernel->nodes, j));
+                                (const char *)g_ptr_array_index (kernel->nodes, j));
       g_string_append_c (out, '\n');
       for (guint j = 0; j < kernel->stores->len; j++)
         {
-          g_autofree char *formula = tw_emit_store_formula (emit, kernel, (int) j);
+          g_autofree char *formula = tw_emit_store_formula (emit, kernel, (int)j);
 
           g_string_append_printf (out, "     %s\n", formula);
         }
@@ -122,8 +122,9 @@ static void
 add_needs (const TwEmit *emit, GString *out)
 {
   add_heading (out, "Needs");
-  g_string_append (out, "  Tensors are aligned to their elements; workspace and prepared memory to 64 "
-                        "bytes. Sizes are free within their ranges, rows may be 0.");
+  g_string_append (out,
+                   "  Tensors are aligned to their elements; workspace and prepared memory to 64 "
+                   "bytes. Sizes are free within their ranges, rows may be 0.");
   for (guint i = 0; i + 1 < emit->aliases->len; i += 2)
     {
       const TwEmitTensor *output
@@ -149,8 +150,8 @@ tw_emit_store_formula (const TwEmit *emit, const TwKernel *kernel, int store)
 
       g_hash_table_add (stop, read->node);
     }
-  g_autofree char *value = tw_explain_value (emit->plan->rewrite->graph, emit->catalog, s->node,
-                                             s->port, stop);
+  g_autofree char *value
+      = tw_explain_value (emit->plan->rewrite->graph, emit->catalog, s->node, s->port, stop);
   return g_strdup_printf ("%s = %s", buffer->name, value);
 }
 
@@ -160,7 +161,7 @@ tw_emit_box (TwEmit *emit, TwText *text, gboolean unfused)
   g_autoptr (GString) out = g_string_new (NULL);
   const char *doc = tw_graph_get_doc (emit->drawn);
 
-  (void) doc; /* users' words do not reach source */
+  (void)doc; /* users' words do not reach source */
   g_string_append_printf (out, "%s: a fused program.", emit->prefix);
   if (unfused)
     g_string_printf (out, "%s: one kernel a block, for comparison.", emit->prefix);

@@ -5,21 +5,32 @@
 #include <string.h>
 
 /* Names that C, C++ or a libc header may have taken, and struct_size. */
-static const char *const taken[] = {
-  "struct_size", "alignas",   "alignof",  "and",      "and_eq",   "asm",      "assert",   "auto",
-  "bitand",      "bitor",     "bool",     "break",    "case",     "catch",    "char",     "class",
-  "compl",       "complex",   "concept",  "const",    "constexpr", "continue", "decltype", "default",
-  "delete",      "do",        "double",   "else",     "enum",     "errno",    "explicit", "export",
-  "extern",      "false",     "float",    "for",      "friend",   "goto",     "i386",     "if",
-  "imaginary",   "inline",    "int",      "linux",    "long",     "mutable",  "namespace", "new",
-  "noexcept",    "noreturn",  "not",      "not_eq",   "nullptr",  "operator", "or",       "or_eq",
-  "private",     "protected", "public",   "register", "requires", "restrict", "return",   "short",
-  "signed",      "sizeof",    "static",   "static_assert", "stderr", "stdin", "stdout",   "struct",
-  "switch",      "template",  "this",     "thread_local", "throw", "true",    "try",      "typedef",
-  "typeid",      "typename",  "typeof",   "union",    "unix",     "unsigned", "using",    "virtual",
-  "void",        "volatile",  "wchar_t",  "while",    "xor",      "xor_eq",   "EOF",      "I",
-  "NULL",        "offsetof",  "max_align_t", "size_t", "ptrdiff_t", "int64_t", "uint64_t", NULL
-};
+static const char *const taken[] = { "struct_size", "alignas",   "alignof",     "and",
+                                     "and_eq",      "asm",       "assert",      "auto",
+                                     "bitand",      "bitor",     "bool",        "break",
+                                     "case",        "catch",     "char",        "class",
+                                     "compl",       "complex",   "concept",     "const",
+                                     "constexpr",   "continue",  "decltype",    "default",
+                                     "delete",      "do",        "double",      "else",
+                                     "enum",        "errno",     "explicit",    "export",
+                                     "extern",      "false",     "float",       "for",
+                                     "friend",      "goto",      "i386",        "if",
+                                     "imaginary",   "inline",    "int",         "linux",
+                                     "long",        "mutable",   "namespace",   "new",
+                                     "noexcept",    "noreturn",  "not",         "not_eq",
+                                     "nullptr",     "operator",  "or",          "or_eq",
+                                     "private",     "protected", "public",      "register",
+                                     "requires",    "restrict",  "return",      "short",
+                                     "signed",      "sizeof",    "static",      "static_assert",
+                                     "stderr",      "stdin",     "stdout",      "struct",
+                                     "switch",      "template",  "this",        "thread_local",
+                                     "throw",       "true",      "try",         "typedef",
+                                     "typeid",      "typename",  "typeof",      "union",
+                                     "unix",        "unsigned",  "using",       "virtual",
+                                     "void",        "volatile",  "wchar_t",     "while",
+                                     "xor",         "xor_eq",    "EOF",         "I",
+                                     "NULL",        "offsetof",  "max_align_t", "size_t",
+                                     "ptrdiff_t",   "int64_t",   "uint64_t",    NULL };
 
 /* `id`, with "_" after it while the name is taken. */
 static char *
@@ -30,8 +41,8 @@ make_field (GHashTable *used, const char *id)
   for (;;)
     {
       g_autofree char *ld = g_strconcat (name->str, "_ld", NULL);
-      gboolean reserved = name->str[0] == '_'
-                          && (name->str[1] == '_' || g_ascii_isupper (name->str[1]));
+      gboolean reserved
+          = name->str[0] == '_' && (name->str[1] == '_' || g_ascii_isupper (name->str[1]));
 
       if (!reserved && !g_strv_contains (taken, name->str)
           && !g_hash_table_contains (used, name->str) && !g_hash_table_contains (used, ld))
@@ -160,7 +171,7 @@ tw_emit_new (const TwGraph *drawn, const TwTyping *typing, const TwPlan *plan,
 
       if (!dim->dynamic)
         continue;
-      g_ptr_array_add (emit->dims, (gpointer) dim);
+      g_ptr_array_add (emit->dims, (gpointer)dim);
       g_ptr_array_add (emit->dim_fields, make_field (used, dim->name));
     }
   add_tensors (emit, TW_BUFFER_INPUT, used);
@@ -228,7 +239,7 @@ tw_emit_find_tensor (const TwEmit *emit, const char *id)
       const TwEmitTensor *tensor = g_ptr_array_index (emit->tensors, i);
 
       if (strcmp (tensor->id, id) == 0)
-        return (int) i;
+        return (int)i;
     }
   return -1;
 }
@@ -304,7 +315,7 @@ tw_emit_dim_locals (const TwEmit *emit, TwText *text, const char *body)
 static void
 unref_dim (gpointer data)
 {
-  tw_dim_unref (*(TwDim **) data);
+  tw_dim_unref (*(TwDim **)data);
 }
 
 TwEmitFacts *

@@ -124,7 +124,8 @@ print_sizes (TwEmit *emit, TwText *text, const TwEmitFacts *facts)
     }
   tw_text_line (body, "(void) sampled;");
   tw_text_line (body, "return 0;");
-  print_by_size (emit, text, "static int64_t\nsample_extent (int sampled, const int64_t *d)\n", body);
+  print_by_size (emit, text, "static int64_t\nsample_extent (int sampled, const int64_t *d)\n",
+                 body);
 
   body = tw_text_new ();
   tw_text_indent (body, 2);
@@ -147,7 +148,7 @@ print_sizes (TwEmit *emit, TwText *text, const TwEmitFacts *facts)
   tw_text_line (body, "%s", "");
   for (guint i = 0; i < facts->sums->len; i++)
     tw_text_line (body, "longest = fmax (longest, (double) (%s));",
-                  (const char *) g_ptr_array_index (facts->sums, i));
+                  (const char *)g_ptr_array_index (facts->sums, i));
   tw_text_line (body, "return longest;");
   print_by_size (emit, text,
                  "/* Terms of the longest sum. */\nstatic double\nlongest_sum (const int64_t *d)\n",
@@ -158,7 +159,7 @@ print_sizes (TwEmit *emit, TwText *text, const TwEmitFacts *facts)
   tw_text_line (body, "double flops = 0;");
   tw_text_line (body, "%s", "");
   for (guint i = 0; i < facts->flops->len; i++)
-    tw_text_line (body, "flops += %s;", (const char *) g_ptr_array_index (facts->flops, i));
+    tw_text_line (body, "flops += %s;", (const char *)g_ptr_array_index (facts->flops, i));
   tw_text_line (body, "return flops;");
   print_by_size (emit, text,
                  "/* Of the matrix products. */\nstatic double\ncount_flops (const int64_t *d)\n",
@@ -170,8 +171,7 @@ static void
 print_bytes (TwEmit *emit, TwText *text, const char *name)
 {
   TwText *body = tw_text_new ();
-  g_autofree char *head
-      = g_strdup_printf ("static double\n%s_bytes (const int64_t *d)\n", name);
+  g_autofree char *head = g_strdup_printf ("static double\n%s_bytes (const int64_t *d)\n", name);
 
   tw_text_indent (body, 2);
   tw_text_line (body, "double bytes = 0;");
@@ -192,7 +192,7 @@ print_bytes (TwEmit *emit, TwText *text, const char *name)
 
           tw_type_to_c (buffer->type, &rows, &columns);
           tw_text_line (body, "bytes += %d.0 * (double) (%s) * (double) (%s);",
-                        (int) tw_dtype_get_size (buffer->type->dtype), rows, columns);
+                        (int)tw_dtype_get_size (buffer->type->dtype), rows, columns);
         }
     }
   tw_text_line (body, "return bytes;");
@@ -219,7 +219,7 @@ print_dims_assignments (TwEmit *emit, TwText *text, const char *variable)
 {
   for (guint i = 0; i < emit->dims->len; i++)
     tw_text_line (text, "%s.%s = d[%u];", variable,
-                  (const char *) g_ptr_array_index (emit->dim_fields, i), i);
+                  (const char *)g_ptr_array_index (emit->dim_fields, i), i);
 }
 
 static void
@@ -229,8 +229,10 @@ print_calls (TwEmit *emit, TwText *text, const char *name)
 
   tw_text_line (text, "%s", "");
   tw_text_line (text, "static int");
-  tw_text_line (text, "%s_plan_init (void *plan, size_t bytes, int threads, const int64_t *d, "
-                      "const Tensor *t, size_t lie)", name);
+  tw_text_line (text,
+                "%s_plan_init (void *plan, size_t bytes, int threads, const int64_t *d, "
+                "const Tensor *t, size_t lie)",
+                name);
   tw_text_open (text);
   tw_text_line (text, "%s_dims dims;", p);
   tw_text_line (text, "%s_weights weights;", p);
@@ -245,8 +247,10 @@ print_calls (TwEmit *emit, TwText *text, const char *name)
   tw_text_close (text, NULL);
   tw_text_line (text, "%s", "");
   tw_text_line (text, "static int");
-  tw_text_line (text, "%s_launch (const void *plan, const int64_t *d, const Tensor *t, void *workspace, "
-                      "size_t bytes, size_t lie)", name);
+  tw_text_line (text,
+                "%s_launch (const void *plan, const int64_t *d, const Tensor *t, void *workspace, "
+                "size_t bytes, size_t lie)",
+                name);
   tw_text_open (text);
   tw_text_line (text, "%s_args args;", p);
   tw_text_line (text, "%s", "");
@@ -267,9 +271,10 @@ print_program (TwEmit *emit, TwText *text, const char *name)
   int launches = 0;
 
   for (guint i = 0; i < emit->plan->kernels->len; i++)
-    launches += !((const TwKernel *) g_ptr_array_index (emit->plan->kernels, i))->prepare;
-  tw_text_line (text, "  { \"%s\", %d, %s_plan_size, %s_plan_init, %s_prepared_size, %s_prepare, "
-                      "%s_workspace_size, %s_launch, %s_error_text, %s_bytes },",
+    launches += !((const TwKernel *)g_ptr_array_index (emit->plan->kernels, i))->prepare;
+  tw_text_line (text,
+                "  { \"%s\", %d, %s_plan_size, %s_plan_init, %s_prepared_size, %s_prepare, "
+                "%s_workspace_size, %s_launch, %s_error_text, %s_bytes },",
                 name, launches, p, name, p, p, p, name, p, name);
 }
 
@@ -282,14 +287,15 @@ tw_emit_driver (TwEmit *emit, TwEmit *unfused)
   GArray *aliases = emit->aliases;
 
   tw_emit_reference (emit, middle, facts);
-  tw_text_comment (text,
-                   "%s_main: verifies, times and runs the exported program. "
-                   "SPDX-License-Identifier: MIT-0\n"
-                   "\n"
-                   "The reference is printed from the formulas of the drawn graph and shares no code "
-                   "with the program: it computes in double, once exactly and once rounding what each "
-                   "drawn edge carries.",
-                   emit->prefix);
+  tw_text_comment (
+      text,
+      "%s_main: verifies, times and runs the exported program. "
+      "SPDX-License-Identifier: MIT-0\n"
+      "\n"
+      "The reference is printed from the formulas of the drawn graph and shares no code "
+      "with the program: it computes in double, once exactly and once rounding what each "
+      "drawn edge carries.",
+      emit->prefix);
   tw_text_line (text, "#include \"%s.h\"", emit->prefix);
   tw_text_line (text, "#include \"%s.h\"", unfused->prefix);
   tw_text_line (text, "%s", "");
@@ -298,9 +304,8 @@ tw_emit_driver (TwEmit *emit, TwEmit *unfused)
                      "#include <stdlib.h>\n#include <string.h>\n#include <time.h>\n");
   paste (emit, text, "driver-base.c");
 
-  tw_text_raw (text, "\n/* ---- this graph "
-                     "------------------------------------------------------------------------------"
-                     " */\n\n");
+  tw_text_section (text, "this graph");
+  tw_text_line (text, "%s", "");
   g_autofree char *quoted = tw_text_quote (emit->prefix);
   tw_text_line (text, "static const char *const program_name = %s;", quoted);
   tw_text_line (text, "%s", "");
@@ -310,8 +315,10 @@ tw_emit_driver (TwEmit *emit, TwEmit *unfused)
   tw_text_line (text, "N_TENSORS = %u,", emit->tensors->len);
   tw_text_noted (text, "classes of rows that can be computed alone", "N_SAMPLED = %u,",
                  facts->samples->len);
-  tw_text_noted (text, "outputs that may be an input's memory", "N_ALIASES = %u,", aliases->len / 2);
-  tw_text_noted (text, "rows depend on nothing of other rows", "ROWS_APART = %d,", facts->rows_apart);
+  tw_text_noted (text, "outputs that may be an input's memory", "N_ALIASES = %u,",
+                 aliases->len / 2);
+  tw_text_noted (text, "rows depend on nothing of other rows", "ROWS_APART = %d,",
+                 facts->rows_apart);
   tw_text_noted (text, "row scales 2^-REACH ... 2^REACH", "REACH = %d", facts->f16 ? 6 : 14);
   tw_text_close (text, ";");
   tw_text_line (text, "%s", "");

@@ -13,11 +13,12 @@ G_BEGIN_DECLS
 /* A tensor of the caller: a source or a sink of the drawn graph. */
 typedef struct
 {
-  const char *id;      /* node id, borrowed */
-  TwBufferKind kind;   /* INPUT, WEIGHT or OUTPUT */
-  const TwType *type;  /* in the drawn graph, borrowed */
-  char *field;         /* its name in the public structs; <field>_ld beside it if it has rows */
-  char *rows, *columns; /* C expressions over d_ names: extents as a matrix; a vector has one column */
+  const char *id;     /* node id, borrowed */
+  TwBufferKind kind;  /* INPUT, WEIGHT or OUTPUT */
+  const TwType *type; /* in the drawn graph, borrowed */
+  char *field;        /* its name in the public structs; <field>_ld beside it if it has rows */
+  char *rows,
+      *columns; /* C expressions over d_ names: extents as a matrix; a vector has one column */
 } TwEmitTensor;
 
 /* One program: what NAME.h and NAME.c are printed from. */
@@ -28,11 +29,11 @@ typedef struct
   const TwPlan *plan;
   const TwCatalog *catalog;
   char *prefix, *upper;
-  GPtrArray *dims;      /* const TwDimension*: the dynamic ones, drawing order */
+  GPtrArray *dims;       /* const TwDimension*: the dynamic ones, drawing order */
   GPtrArray *dim_fields; /* char*: their names in the public structs */
-  GPtrArray *tensors;   /* TwEmitTensor: inputs, weights, outputs, each in drawing order */
-  GArray *aliases;      /* int pairs of tensors: an output, and the input whose memory it may be */
-  GError *error;        /* the first one */
+  GPtrArray *tensors;    /* TwEmitTensor: inputs, weights, outputs, each in drawing order */
+  GArray *aliases;       /* int pairs of tensors: an output, and the input whose memory it may be */
+  GError *error;         /* the first one */
 } TwEmit;
 
 TwEmit *tw_emit_new (const TwGraph *drawn, const TwTyping *typing, const TwPlan *plan,
@@ -114,9 +115,9 @@ void tw_emit_error_names (TwEmit *emit, TwText *text);
 /* What the driver knows of the drawn graph besides its formulas. */
 typedef struct
 {
-  GArray *samples; /* TwDim* (owned): classes of rows */
-  int *sampled;    /* per tensor: index in samples, or -1 */
-  char **widths;   /* per tensor: C text, columns a statistic was taken over; or NULL */
+  GArray *samples;     /* TwDim* (owned): classes of rows */
+  int *sampled;        /* per tensor: index in samples, or -1 */
+  char **widths;       /* per tensor: C text, columns a statistic was taken over; or NULL */
   gboolean rows_apart; /* each row of the outputs depends on the same row of the inputs alone */
   int n_values;        /* arrays the reference allocates */
   gboolean f16;        /* some value is stored in f16 */

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-G_DEFINE_QUARK (tw-emit-error-quark, tw_emit_error)
+G_DEFINE_QUARK (tw - emit - error - quark, tw_emit_error)
 
 const char *const *
 tw_emit_targets (void)
@@ -80,7 +80,8 @@ check_target (const TwGraph *drawn, const TwCatalog *catalog, const char *target
       const TwBlock *block = tw_catalog_get (catalog, node->block);
 
       if (block != NULL
-          && (block->targets == NULL || g_strv_contains ((const char *const *) block->targets, target)))
+          && (block->targets == NULL
+              || g_strv_contains ((const char *const *)block->targets, target)))
         continue;
       g_set_error (error, TW_EMIT_ERROR, TW_EMIT_ERROR_TARGET, "%s: block %s does not run on %s",
                    node->id, node->block, target);
@@ -106,7 +107,8 @@ tw_emit (const TwGraph *drawn, const TwTyping *drawn_typing, const TwPlan *plan,
     {
       g_set_error (error, TW_EMIT_ERROR, TW_EMIT_ERROR_OPTIONS,
                    "prefix \"%s\": letters, digits and _ are needed, not starting with a digit, at "
-                   "most %d", prefix != NULL ? prefix : "", TW_ID_MAX);
+                   "most %d",
+                   prefix != NULL ? prefix : "", TW_ID_MAX);
       return NULL;
     }
   if (unfused_plan == NULL)

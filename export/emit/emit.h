@@ -1,6 +1,7 @@
 /* From a plan to source text: the exported folder, in memory.
  *
- * The text is byte-stable: no dates, paths or versions. What it needs of blocks/ is read as data. */
+ * The text is byte-stable: no dates, paths or versions. What it needs of blocks/ is read as data.
+ */
 #pragma once
 
 #include "../../composer/plan.h"
@@ -18,8 +19,8 @@ typedef enum
 
 typedef struct
 {
-  const char *target; /* "cpu" */
-  const char *prefix; /* of every public symbol and of the file names; NULL: the graph's name */
+  const char *target;    /* "cpu" */
+  const char *prefix;    /* of every public symbol and of the file names; NULL: the graph's name */
   const TwPlan *unfused; /* plan of the same graph with fuse FALSE, for NAME_unfused.c */
 } TwEmitOptions;
 

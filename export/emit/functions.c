@@ -61,10 +61,9 @@ print_function (const TwBlock *block, TwText *text)
         TwParamType type = block->params[i].type;
         g_autofree char *param = clean (block->params[i].id);
 
-        g_string_append_printf (parameters, "%s%s %s_", parameters->len > 0 ? ", " : "",
-                                type == TW_PARAM_REAL || type == TW_PARAM_DIMENSION ? "float"
-                                                                                    : "int",
-                                param);
+        g_string_append_printf (
+            parameters, "%s%s %s_", parameters->len > 0 ? ", " : "",
+            type == TW_PARAM_REAL || type == TW_PARAM_DIMENSION ? "float" : "int", param);
       }
   for (int i = 0; i < block->n_outputs && !single; i++)
     g_string_append_printf (parameters, "%sfloat *%s_", parameters->len > 0 ? ", " : "",
@@ -81,7 +80,7 @@ print_function (const TwBlock *block, TwText *text)
     {
       g_autofree char *result = g_strdup_printf ("%s_", block->outputs[0].name);
       g_autofree char *body
-          = tw_formula_to_c (block->formula, 0, index, result, 2, &spelling, (gpointer) block);
+          = tw_formula_to_c (block->formula, 0, index, result, 2, &spelling, (gpointer)block);
       g_autofree char *assign = g_strdup_printf ("  %s = ", result);
 
       if (g_str_has_prefix (body, assign))
@@ -102,7 +101,7 @@ print_function (const TwBlock *block, TwText *text)
       {
         g_autofree char *result = g_strdup_printf ("*%s_", block->outputs[i].name);
         g_autofree char *body
-            = tw_formula_to_c (block->formula, i, index, result, 2, &spelling, (gpointer) block);
+            = tw_formula_to_c (block->formula, i, index, result, 2, &spelling, (gpointer)block);
 
         tw_text_raw (text, body);
       }
@@ -127,7 +126,7 @@ collect_blocks (TwEmit *emit)
           if (block != NULL && !g_ptr_array_find (blocks, block, NULL)
               && (block->kind == TW_KIND_ELEMENTWISE || block->kind == TW_KIND_STATISTIC
                   || block->kind == TW_KIND_FINISH))
-            g_ptr_array_add (blocks, (gpointer) block);
+            g_ptr_array_add (blocks, (gpointer)block);
         }
     }
   return blocks;
@@ -153,7 +152,8 @@ tw_emit_collect_functions (TwEmit *emit, TwSources *sources)
                || (!tw_formula_is_elementwise (block->formula) && !tw_emit_is_copy (block)))
         tw_emit_fail (emit, g_error_new (TW_EMIT_ERROR, TW_EMIT_ERROR_TARGET,
                                          "block %s has no source for cpu, and its formula is not "
-                                         "elementwise", block->id));
+                                         "elementwise",
+                                         block->id));
     }
 }
 
@@ -161,6 +161,7 @@ void
 tw_emit_functions (TwEmit *emit, TwText *text)
 {
   g_autoptr (GPtrArray) blocks = collect_blocks (emit);
+  gboolean any = FALSE;
 
   for (guint i = 0; i < blocks->len; i++)
     {
@@ -168,6 +169,11 @@ tw_emit_functions (TwEmit *emit, TwText *text)
 
       if (block->source == NULL && block->formula != NULL && block->kind == TW_KIND_ELEMENTWISE
           && tw_formula_is_elementwise (block->formula))
-        print_function (block, text);
+        {
+          if (!any)
+            tw_text_section (text, "formulas");
+          any = TRUE;
+          print_function (block, text);
+        }
     }
 }

@@ -51,7 +51,7 @@ print_dim_fields (TwEmit *emit, TwText *text)
       if (dim->multiple > 1)
         g_string_append_printf (note, ", a multiple of %" G_GINT64_FORMAT, dim->multiple);
       tw_text_noted (text, note->str, "int64_t %s;",
-                     (const char *) g_ptr_array_index (emit->dim_fields, i));
+                     (const char *)g_ptr_array_index (emit->dim_fields, i));
     }
 }
 
@@ -64,9 +64,9 @@ print_struct (TwEmit *emit, TwText *text, const char *name, gboolean dims, int k
   if (dims)
     print_dim_fields (emit, text);
   if (kind_a >= 0)
-    print_tensor_fields (emit, text, (TwBufferKind) kind_a);
+    print_tensor_fields (emit, text, (TwBufferKind)kind_a);
   if (kind_b >= 0)
-    print_tensor_fields (emit, text, (TwBufferKind) kind_b);
+    print_tensor_fields (emit, text, (TwBufferKind)kind_b);
   g_autofree char *tail = g_strdup_printf (" %s_%s;", emit->prefix, name);
   tw_text_close (text, tail);
   tw_text_line (text, "%s", "");
@@ -78,14 +78,15 @@ tw_emit_header (TwEmit *emit)
   TwText *text = tw_text_new ();
   const char *p = emit->prefix;
 
-  tw_text_comment (text,
-                   "%s: the interface. SPDX-License-Identifier: MIT-0\n"
-                   "\n"
-                   "Tensors are the caller's. Rows of a matrix are <name>_ld elements apart (columns, "
-                   "where columns are stored); a vector is dense. Everything returns 0 or a code of "
-                   "the enum below; nothing allocates, prints or keeps state, and several threads may "
-                   "launch one plan at once, each with a workspace of its own.",
-                   p);
+  tw_text_comment (
+      text,
+      "%s: the interface. SPDX-License-Identifier: MIT-0\n"
+      "\n"
+      "Tensors are the caller's. Rows of a matrix are <name>_ld elements apart (columns, "
+      "where columns are stored); a vector is dense. Everything returns 0 or a code of "
+      "the enum below; nothing allocates, prints or keeps state, and several threads may "
+      "launch one plan at once, each with a workspace of its own.",
+      p);
   tw_text_line (text, "#ifndef %s_H", emit->upper);
   tw_text_line (text, "#define %s_H", emit->upper);
   tw_text_line (text, "%s", "");
@@ -103,7 +104,8 @@ tw_emit_header (TwEmit *emit)
       const char *comma = i + 1 < G_N_ELEMENTS (errors) ? "," : "";
 
       if (i == 0)
-        tw_text_noted (text, errors[i].doc, "%s_ERROR_%s = 1%s", emit->upper, errors[i].name, comma);
+        tw_text_noted (text, errors[i].doc, "%s_ERROR_%s = 1%s", emit->upper, errors[i].name,
+                       comma);
       else
         tw_text_noted (text, errors[i].doc, "%s_ERROR_%s%s", emit->upper, errors[i].name, comma);
     }
@@ -125,8 +127,9 @@ tw_emit_header (TwEmit *emit)
                 "int %s_plan_init (void *plan, size_t plan_bytes, int threads, "
                 "const %s_dims *max_dims, const %s_weights *weights);",
                 p, p, p);
-  tw_text_comment (text, "Bytes that prepare fills, 0 where nothing is folded or packed; then it need "
-                         "not be called.");
+  tw_text_comment (text,
+                   "Bytes that prepare fills, 0 where nothing is folded or packed; then it need "
+                   "not be called.");
   tw_text_line (text, "size_t %s_prepared_size (const void *plan);", p);
   tw_text_comment (text, "Computes what depends on weights alone into `prepared` (aligned to 64 "
                          "bytes), which then belongs to the plan. Call again when weights change.");

@@ -44,9 +44,8 @@ get_group (const TwNode *node, const TwBlock *block, const TwPortSpec *port)
 
   if (port->partner != TW_PARTNER_INTERLEAVED)
     return 0;
-  if (port->partner_param != NULL
-      && tw_node_get_number (node, block, port->partner_param, &number))
-    return (int) number;
+  if (port->partner_param != NULL && tw_node_get_number (node, block, port->partner_param, &number))
+    return (int)number;
   return port->partner_group;
 }
 
@@ -108,8 +107,8 @@ find_pass (const TwEmitKernel *k, const TwNode *node, const TwBlock *block)
 
       if (operand.value == NULL)
         continue;
-      pass = MAX (pass, operand.value->pass
-                            + (operand.value->block->kind == TW_KIND_STATISTIC ? 1 : 0));
+      pass = MAX (pass,
+                  operand.value->pass + (operand.value->block->kind == TW_KIND_STATISTIC ? 1 : 0));
     }
   return pass;
 }
@@ -190,7 +189,8 @@ tw_emit_kernel_slice (const TwEmitKernel *k, int pass)
             && operand.value->block->kind != TW_KIND_STATISTIC)
           needed[j] = TRUE;
     }
-  /* Values are in order of execution: one walk backwards. Statistics of earlier passes are known. */
+  /* Values are in order of execution: one walk backwards. Statistics of earlier passes are known.
+   */
   for (guint i = k->values->len; i-- > 0;)
     {
       const TwEmitValue *value = g_ptr_array_index (k->values, i);

@@ -18,7 +18,7 @@ typedef struct
   const TwType *type;
   char *name;       /* in C */
   gboolean per_row; /* one per row, known before the columns of its pass are streamed */
-  int pass;         /* the first in which it can be computed; of a statistic: that which gathers it */
+  int pass; /* the first in which it can be computed; of a statistic: that which gathers it */
 } TwEmitValue;
 
 /* Where an operand of a node comes from: a value of the kernel or a buffer. */
@@ -26,10 +26,10 @@ typedef struct
 {
   const TwPortSpec *port; /* NULL: the port is optional and open */
   const TwType *type;
-  TwEmitValue *value;     /* NULL: read from `buffer` */
+  TwEmitValue *value; /* NULL: read from `buffer` */
   int buffer;
-  TwRole role;            /* MATRIX, PER_ROW, PER_COLUMN or STATISTIC */
-  int group, partner;     /* packed: columns of each partner in turn (0: not packed), which one */
+  TwRole role;        /* MATRIX, PER_ROW, PER_COLUMN or STATISTIC */
+  int group, partner; /* packed: columns of each partner in turn (0: not packed), which one */
 } TwEmitOperand;
 
 typedef struct

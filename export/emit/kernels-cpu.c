@@ -8,7 +8,8 @@
 
 #include <string.h>
 
-/* Something an epilogue fetches before its elements: a tile, a vector along the row or the column. */
+/* Something an epilogue fetches before its elements: a tile, a vector along the row or the column.
+ */
 typedef struct
 {
   int buffer;
@@ -39,7 +40,7 @@ value_index (const TwEmitKernel *k, const TwEmitValue *value)
 {
   for (guint i = 0; i < k->values->len; i++)
     if (g_ptr_array_index (k->values, i) == value)
-      return (int) i;
+      return (int)i;
   return -1;
 }
 
@@ -190,12 +191,12 @@ append_params (Printer *printer, GString *out, const TwEmitValue *value)
           continue;
         }
       if (dim != NULL)
-        number = (double) constant;
+        number = (double)constant;
       else
         tw_node_get_number (value->node, block, spec->id, &number);
       gboolean real = spec->type == TW_PARAM_REAL || spec->type == TW_PARAM_DIMENSION;
-      g_autofree char *text = real ? tw_emit_number (number, TRUE)
-                                   : g_strdup_printf ("%d", (int) number);
+      g_autofree char *text
+          = real ? tw_emit_number (number, TRUE) : g_strdup_printf ("%d", (int)number);
       g_string_append (out, text);
     }
 }
@@ -293,8 +294,7 @@ print_element (Printer *printer, TwText *text, const TwEmitValue *value)
         }
       else if (tw_emit_is_copy (block))
         {
-          TwEmitOperand operand
-              = tw_emit_kernel_operand (printer->k, value->node, block, partner);
+          TwEmitOperand operand = tw_emit_kernel_operand (printer->k, value->node, block, partner);
           g_autofree char *from = print_operand (printer, &operand, -1);
 
           tw_text_line (text, "const float %s%s = %s;", value->name, suffix, from);
@@ -354,8 +354,8 @@ is_tile_store (const TwEmitOperand *from)
   return !from->value->per_row && from->value->block->kind != TW_KIND_STATISTIC;
 }
 
-/* What a strip keeps per row: row scales from memory, finishes, and other values per row that become
- * known with pass `pass`. */
+/* What a strip keeps per row: row scales from memory, finishes, and other values per row that
+ * become known with pass `pass`. */
 static void
 print_row_values (Printer *printer, TwText *text, int pass)
 {
@@ -508,7 +508,7 @@ print_pass (Printer *printer, TwText *text, int pass)
   int indent = tw_text_get_indent (text) + 4;
 
   for (guint i = printer->loads->len; i-- > 0;)
-    if (((const Load *) g_ptr_array_index (printer->loads, i))->role != TW_ROLE_PER_ROW)
+    if (((const Load *)g_ptr_array_index (printer->loads, i))->role != TW_ROLE_PER_ROW)
       g_ptr_array_remove_index (printer->loads, i);
   tw_text_indent (elements, indent + 4);
   tw_text_indent (stores, indent);
@@ -554,11 +554,11 @@ print_pass (Printer *printer, TwText *text, int pass)
       const Load *load = g_ptr_array_index (printer->loads, i);
 
       if (load->role != TW_ROLE_PER_ROW)
-        tw_text_line (text, "%s %s;", load->role == TW_ROLE_PER_COLUMN ? "TwColumnValues" : "TwTile",
-                      load->name);
+        tw_text_line (text, "%s %s;",
+                      load->role == TW_ROLE_PER_COLUMN ? "TwColumnValues" : "TwTile", load->name);
     }
   for (guint i = 0; i < names->len; i++)
-    tw_text_line (text, "TwTile %s;", (const char *) g_ptr_array_index (names, i));
+    tw_text_line (text, "TwTile %s;", (const char *)g_ptr_array_index (names, i));
   for (guint i = 0; i < k->values->len; i++)
     {
       const TwEmitValue *value = g_ptr_array_index (k->values, i);
@@ -688,8 +688,7 @@ is_transposed (const TwEmitKernel *k)
 {
   for (guint i = 0; i < k->kernel->stores->len; i++)
     {
-      TwEmitOperand from
-          = tw_emit_kernel_store (k, &g_array_index (k->kernel->stores, TwStore, i));
+      TwEmitOperand from = tw_emit_kernel_store (k, &g_array_index (k->kernel->stores, TwStore, i));
 
       if (from.value == NULL && from.type->column_order)
         return TRUE;
@@ -715,7 +714,8 @@ print_kernel (Printer *printer, TwText *text)
       g_autofree char *rows = print_extent (transposed ? kernel->columns : kernel->rows);
       g_autofree char *columns = print_extent (transposed ? kernel->rows : kernel->columns);
 
-      tw_text_line (text, "tw_rows (%s, %s, v->threads, %s_strip, v);", rows, columns, kernel->name);
+      tw_text_line (text, "tw_rows (%s, %s, v->threads, %s_strip, v);", rows, columns,
+                    kernel->name);
     }
   tw_text_close (text, NULL);
 }
@@ -729,7 +729,7 @@ print_comment (const TwEmitKernel *k, TwText *text)
   g_string_append (out, k->kernel->prepare ? " (once, on weights)" : "");
   for (guint i = 0; i < k->kernel->stores->len; i++)
     {
-      g_autofree char *formula = tw_emit_store_formula (k->emit, k->kernel, (int) i);
+      g_autofree char *formula = tw_emit_store_formula (k->emit, k->kernel, (int)i);
 
       g_string_append_printf (out, "%s%s", k->kernel->stores->len > 1 ? "\n  " : ": ", formula);
     }
@@ -761,7 +761,7 @@ tw_emit_kernels (TwEmit *emit, TwText *text)
 void
 tw_emit_view (TwText *text, const char *name, const char *data, const char *ld, const TwType *type)
 {
-  (void) type;
+  (void)type;
   tw_text_line (text, "v->%s.data = (void *) (%s);", name, data);
   tw_text_line (text, "v->%s.ld = %s;", name, ld);
 }

@@ -65,7 +65,8 @@ static gboolean
 same_shape (const TwType *a, const TwType *b)
 {
   if (a->dtype != b->dtype || a->n_dims != b->n_dims || a->n_dims < 2 || a->column_order
-      || b->column_order || a->partner != TW_PARTNER_NONE || b->partner != TW_PARTNER_NONE)
+      || b->column_order || a->statistic != NULL || b->statistic != NULL
+      || a->partner != TW_PARTNER_NONE || b->partner != TW_PARTNER_NONE)
     return FALSE;
   for (int i = 0; i < a->n_dims; i++)
     if (!tw_dim_equal (a->dims[i], b->dims[i]))
@@ -117,10 +118,10 @@ tw_emit_find_aliases (const TwEmit *emit)
         const TwBuffer *input = g_ptr_array_index (buffers, in);
 
         if (output->kind != TW_BUFFER_OUTPUT || input->kind != TW_BUFFER_INPUT
-            || !may_alias (emit, (int) out, (int) in))
+            || !may_alias (emit, (int)out, (int)in))
           continue;
-        int pair[2] = { tw_emit_find_tensor (emit, output->name),
-                        tw_emit_find_tensor (emit, input->name) };
+        int pair[2]
+            = { tw_emit_find_tensor (emit, output->name), tw_emit_find_tensor (emit, input->name) };
         if (pair[0] >= 0 && pair[1] >= 0)
           g_array_append_vals (pairs, pair, 2);
       }
@@ -136,7 +137,7 @@ make_magic (const char *prefix)
   guint64 hash = G_GUINT64_CONSTANT (0xcbf29ce484222325);
 
   for (const char *c = prefix; *c != '\0'; c++)
-    hash = (hash ^ (guchar) *c) * G_GUINT64_CONSTANT (0x100000001b3);
+    hash = (hash ^ (guchar)*c) * G_GUINT64_CONSTANT (0x100000001b3);
   return hash;
 }
 
@@ -153,7 +154,7 @@ print_helpers (TwEmit *emit, TwText *text)
   tw_text_line (text, "unsigned char *prepared;");
   for (guint i = 0; i < emit->dims->len; i++)
     tw_text_line (text, "int64_t d_%s;",
-                  ((const TwDimension *) g_ptr_array_index (emit->dims, i))->name);
+                  ((const TwDimension *)g_ptr_array_index (emit->dims, i))->name);
   for (guint i = 0; i < emit->tensors->len; i++)
     {
       const TwEmitTensor *tensor = g_ptr_array_index (emit->tensors, i);
@@ -170,22 +171,23 @@ print_helpers (TwEmit *emit, TwText *text)
                 make_magic (emit->prefix));
   tw_text_line (text, "%s", "");
   tw_text_comment (text, "The bytes of a tensor: `width` bytes every `stride`.");
-  tw_text_raw (text,
-               "typedef struct\n"
-               "{\n"
-               "  uintptr_t first, last;\n"
-               "  size_t stride, width;\n"
-               "} Span;\n"
-               "\n"
-               "/* `lines` runs of `length` elements, `ld` elements apart. */\n"
-               "static int\n"
-               "check_tensor (const void *data, int64_t ld, int64_t lines, int64_t length, int64_t size,\n"
-               "              Span *span)\n"
-               "{\n"
-               "  span->first = span->last = (uintptr_t) data;\n"
-               "  span->stride = span->width = 0;\n"
-               "  if (lines <= 0 || length <= 0)\n"
-               "    return 0;\n");
+  tw_text_raw (
+      text,
+      "typedef struct\n"
+      "{\n"
+      "  uintptr_t first, last;\n"
+      "  size_t stride, width;\n"
+      "} Span;\n"
+      "\n"
+      "/* `lines` runs of `length` elements, `ld` elements apart. */\n"
+      "static int\n"
+      "check_tensor (const void *data, int64_t ld, int64_t lines, int64_t length, int64_t size,\n"
+      "              Span *span)\n"
+      "{\n"
+      "  span->first = span->last = (uintptr_t) data;\n"
+      "  span->stride = span->width = 0;\n"
+      "  if (lines <= 0 || length <= 0)\n"
+      "    return 0;\n");
   tw_text_indent (text, 2);
   tw_text_line (text, "if (data == NULL)");
   tw_text_line (text, "  return %s_ERROR_NULL;", u);
@@ -226,7 +228,7 @@ print_buffer_ld (const TwBuffer *buffer)
 {
   g_autofree char *rows = NULL, *columns = NULL;
   gint64 constant;
-  int per_line = 64 / (int) tw_dtype_get_size (buffer->type->dtype);
+  int per_line = 64 / (int)tw_dtype_get_size (buffer->type->dtype);
 
   tw_type_to_c (buffer->type, &rows, &columns);
   if (!tw_type_has_ld (buffer->type))
@@ -269,7 +271,7 @@ print_slots (TwEmit *emit, TwText *text, TwBufferKind kind, const char *name)
           tw_type_to_c (buffer->type, &rows, &columns);
           ld = print_buffer_ld (buffer);
           tw_text_noted (body, buffer->name, "reserve (&place[%d], place[%d], %s, %s, %d);",
-                         slot + 1, slot, rows, ld, (int) tw_dtype_get_size (buffer->type->dtype));
+                         slot + 1, slot, rows, ld, (int)tw_dtype_get_size (buffer->type->dtype));
         }
     }
   g_autofree char *printed = tw_text_steal (body);
@@ -284,7 +286,8 @@ print_slots (TwEmit *emit, TwText *text, TwBufferKind kind, const char *name)
       if (tw_text_has_word (printed, local))
         tw_text_line (text, "const int64_t %s = p->%s;", local, local);
     }
-  tw_text_line (text, "%s", "");
+  if (emit->dims->len > 0)
+    tw_text_line (text, "%s", "");
   tw_text_line (text, "(void) p;");
   tw_text_raw (text, printed);
   tw_text_close (text, NULL);
@@ -315,9 +318,8 @@ print_dim_checks (TwEmit *emit, TwText *text, const char *from, gboolean at_laun
         g_string_append_printf (condition, " || %s->%s > %" G_GINT64_FORMAT, from, field,
                                 dim->maximum);
       if (dim->minimum > 1)
-        g_string_append_printf (condition,
-                                " || (%s->%s != 0 && %s->%s < %" G_GINT64_FORMAT ")", from, field,
-                                from, field, dim->minimum);
+        g_string_append_printf (condition, " || (%s->%s != 0 && %s->%s < %" G_GINT64_FORMAT ")",
+                                from, field, from, field, dim->minimum);
       if (dim->multiple > 1)
         g_string_append_printf (condition, " || %s->%s %% %" G_GINT64_FORMAT " != 0", from, field,
                                 dim->multiple);
@@ -345,7 +347,7 @@ print_tensor_check (TwEmit *emit, TwText *text, guint index, const char *from)
       length = tensor->rows;
     }
   tw_text_line (text, "code = check_tensor (%s->%s, %s, %s, %s, %d, &spans[%u]);", from,
-                tensor->field, ld, lines, length, (int) tw_dtype_get_size (tensor->type->dtype),
+                tensor->field, ld, lines, length, (int)tw_dtype_get_size (tensor->type->dtype),
                 index);
   tw_text_line (text, "if (code != 0)");
   tw_text_line (text, "  return code;");
@@ -357,7 +359,7 @@ count_tensors (const TwEmit *emit, TwBufferKind kind)
   guint n = 0;
 
   for (guint i = 0; i < emit->tensors->len; i++)
-    n += ((const TwEmitTensor *) g_ptr_array_index (emit->tensors, i))->kind == kind;
+    n += ((const TwEmitTensor *)g_ptr_array_index (emit->tensors, i))->kind == kind;
   return n;
 }
 
@@ -390,18 +392,18 @@ print_plan_init (TwEmit *emit, TwText *text)
   print_check (text, "plan_bytes < sizeof *p || (uintptr_t) plan % sizeof (uint64_t) != 0", u,
                "PLAN");
   tw_text_line (text, "memset (p, 0, sizeof *p);");
-  print_check (text,
-               "max_dims->struct_size != sizeof *max_dims || weights->struct_size != sizeof *weights",
-               u, "STRUCT_SIZE");
+  print_check (
+      text, "max_dims->struct_size != sizeof *max_dims || weights->struct_size != sizeof *weights",
+      u, "STRUCT_SIZE");
   print_dim_checks (emit, text, "max_dims", FALSE);
   for (guint i = 0; i < emit->tensors->len; i++)
-    if (((const TwEmitTensor *) g_ptr_array_index (emit->tensors, i))->kind == TW_BUFFER_WEIGHT)
+    if (((const TwEmitTensor *)g_ptr_array_index (emit->tensors, i))->kind == TW_BUFFER_WEIGHT)
       print_tensor_check (emit, text, i, "weights");
   tw_text_line (text, "p->threads = threads;");
   for (guint i = 0; i < emit->dims->len; i++)
     tw_text_line (text, "p->d_%s = max_dims->%s;",
-                  ((const TwDimension *) g_ptr_array_index (emit->dims, i))->name,
-                  (const char *) g_ptr_array_index (emit->dim_fields, i));
+                  ((const TwDimension *)g_ptr_array_index (emit->dims, i))->name,
+                  (const char *)g_ptr_array_index (emit->dim_fields, i));
   for (guint i = 0; i < emit->tensors->len; i++)
     {
       const TwEmitTensor *tensor = g_ptr_array_index (emit->tensors, i);
@@ -437,7 +439,7 @@ print_views (TwEmit *emit, TwText *text, gboolean at_launch)
       gboolean known = buffer->kind == TW_BUFFER_WEIGHT || buffer->kind == TW_BUFFER_PREPARED;
       g_autofree char *data = NULL, *ld = NULL;
 
-      if (known == at_launch || !tw_emit_uses_buffer (emit, (int) i))
+      if (known == at_launch || !tw_emit_uses_buffer (emit, (int)i))
         continue;
       if (buffer->kind == TW_BUFFER_WORKSPACE)
         {
@@ -466,7 +468,7 @@ print_views (TwEmit *emit, TwText *text, gboolean at_launch)
           ld = tw_type_has_ld (t->type) ? g_strdup_printf ("args->%s_ld", t->field)
                                         : g_strdup ("1");
         }
-      print_view (emit, text, (int) i, data, ld);
+      print_view (emit, text, (int)i, data, ld);
     }
 }
 
@@ -481,16 +483,15 @@ print_prepare (TwEmit *emit, TwText *text)
 {
   const char *p = emit->prefix, *u = emit->upper;
   gboolean prepares = has_prepare (emit);
-  g_autofree char *bad
-      = g_strdup ("p == NULL || (uintptr_t) plan % sizeof (uint64_t) != 0 || p->magic != plan_magic");
 
   tw_text_line (text, "static int");
   tw_text_line (text, "is_plan (const void *plan)");
   tw_text_open (text);
   tw_text_line (text, "const Plan *p = (const Plan *) plan;");
   tw_text_line (text, "%s", "");
-  tw_text_line (text, "return p != NULL && (uintptr_t) plan %% sizeof (uint64_t) == 0 && p->magic == "
-                      "plan_magic;");
+  tw_text_line (text,
+                "return p != NULL && (uintptr_t) plan %% sizeof (uint64_t) == 0 && p->magic == "
+                "plan_magic;");
   tw_text_close (text, NULL);
   tw_text_line (text, "%s", "");
 
@@ -563,7 +564,6 @@ print_prepare (TwEmit *emit, TwText *text)
   tw_text_line (text, "return 0;");
   tw_text_close (text, NULL);
   tw_text_line (text, "%s", "");
-  (void) bad;
 }
 
 static void
@@ -582,14 +582,14 @@ print_overlaps (TwEmit *emit, TwText *text)
       g_autoptr (GString) condition = g_string_new (NULL);
       g_string_printf (condition, "i != %u && spans_overlap (&spans[%u], &spans[i])", out, out);
       for (guint k = 0; k + 1 < emit->aliases->len; k += 2)
-        if (g_array_index (emit->aliases, int, k) == (int) out)
+        if (g_array_index (emit->aliases, int, k) == (int)out)
           {
             int in = g_array_index (emit->aliases, int, k + 1);
             const TwEmitTensor *input = g_ptr_array_index (emit->tensors, in);
 
             g_string_append_printf (
-                condition, " && !(i == %d && args->%s == args->%s && args->%s_ld == args->%s_ld)", in,
-                output->field, input->field, output->field, input->field);
+                condition, " && !(i == %d && args->%s == args->%s && args->%s_ld == args->%s_ld)",
+                in, output->field, input->field, output->field, input->field);
           }
       tw_text_line (text, "  if (%s)", condition->str);
       tw_text_line (text, "    return %s_ERROR_OVERLAP;", emit->upper);
@@ -601,7 +601,6 @@ print_launch (TwEmit *emit, TwText *text)
 {
   const char *p = emit->prefix, *u = emit->upper;
   int n_slots = emit->plan->n_slots;
-  guint n_weights = count_tensors (emit, TW_BUFFER_WEIGHT);
   TwText *body = tw_text_new ();
 
   tw_text_line (text, "size_t");
@@ -643,17 +642,16 @@ print_launch (TwEmit *emit, TwText *text)
                     : column ? tensor->columns
                              : tensor->rows,
                     !ld || column ? tensor->rows : tensor->columns,
-                    (int) tw_dtype_get_size (tensor->type->dtype), i);
+                    (int)tw_dtype_get_size (tensor->type->dtype), i);
     }
-  (void) n_weights;
   if (n_slots > 0)
     {
       print_check (body, "workspace == NULL && place[N_SLOTS] > 0", u, "NULL");
-      print_check (body,
-                   "workspace_bytes < place[N_SLOTS] || (uintptr_t) workspace % 64 != 0", u,
+      print_check (body, "workspace_bytes < place[N_SLOTS] || (uintptr_t) workspace % 64 != 0", u,
                    "WORKSPACE");
-      tw_text_line (body, "check_tensor (workspace, (int64_t) place[N_SLOTS], 1, (int64_t) place[N_SLOTS], "
-                          "1, &spans[N_TENSORS]);");
+      tw_text_line (
+          body, "check_tensor (workspace, (int64_t) place[N_SLOTS], 1, (int64_t) place[N_SLOTS], "
+                "1, &spans[N_TENSORS]);");
     }
   print_overlaps (emit, body);
   if (has_prepare (emit))
@@ -665,7 +663,7 @@ print_launch (TwEmit *emit, TwText *text)
       const TwDimension *dim = g_ptr_array_index (emit->dims, i);
 
       tw_text_line (body, "v->d_%s = args->%s;", dim->name,
-                    (const char *) g_ptr_array_index (emit->dim_fields, i));
+                    (const char *)g_ptr_array_index (emit->dim_fields, i));
     }
   print_views (emit, body, TRUE);
   g_autofree char *printed = tw_text_steal (body);
@@ -695,8 +693,8 @@ print_launch (TwEmit *emit, TwText *text)
   g_autoptr (GString) guards = g_string_new (NULL);
   const GPtrArray *list = tw_typing_get_guards (emit->typing);
   for (guint i = 0; i < list->len; i++)
-    g_string_append_printf (
-        guards, " %s", ((const TwGuard *) g_ptr_array_index (list, i))->expression);
+    g_string_append_printf (guards, " %s",
+                            ((const TwGuard *)g_ptr_array_index (list, i))->expression);
   g_autofree char *guarded = tw_emit_prefix_names (emit, guards->str);
   g_autofree char *all = g_strconcat (printed, guarded, NULL);
   for (guint i = 0; i < emit->dims->len; i++)
@@ -706,7 +704,7 @@ print_launch (TwEmit *emit, TwText *text)
 
       if (tw_text_has_word (all, local))
         tw_text_line (text, "const int64_t %s = args->%s;", local,
-                      (const char *) g_ptr_array_index (emit->dim_fields, i));
+                      (const char *)g_ptr_array_index (emit->dim_fields, i));
     }
   for (guint i = 0; i < list->len; i++)
     {
@@ -741,9 +739,8 @@ print_launch (TwEmit *emit, TwText *text)
 void
 tw_emit_launcher (TwEmit *emit, TwText *text)
 {
-  tw_text_raw (text, "\n/* ---- launcher "
-                     "--------------------------------------------------------------------------------"
-                     " */\n\n");
+  tw_text_section (text, "launcher");
+  tw_text_line (text, "%s", "");
   print_helpers (emit, text);
   if (emit->plan->n_slots > 0 || has_prepare (emit))
     tw_text_raw (text,

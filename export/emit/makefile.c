@@ -43,11 +43,13 @@ tw_emit_readme (TwEmit *emit)
   int launches = 0;
 
   for (guint i = 0; i < emit->plan->kernels->len; i++)
-    launches += !((const TwKernel *) g_ptr_array_index (emit->plan->kernels, i))->prepare;
+    launches += !((const TwKernel *)g_ptr_array_index (emit->plan->kernels, i))->prepare;
   tw_text_line (text, "# %s", p);
   tw_text_line (text, "%s", "");
-  tw_text_line (text, "An exported program in C17: %d kernel%s a launch. It needs a C compiler and "
-                      "libm,", launches, launches == 1 ? "" : "s");
+  tw_text_line (text,
+                "An exported program in C17: %d kernel%s a launch. It needs a C compiler and "
+                "libm,",
+                launches, launches == 1 ? "" : "s");
   tw_text_line (text, "and OpenMP for several threads. All files: SPDX-License-Identifier: MIT-0.");
   tw_text_line (text, "%s", "");
   tw_text_line (text, "| file | what it is |");
@@ -60,10 +62,11 @@ tw_emit_readme (TwEmit *emit)
   tw_text_raw (text, "```sh\nmake check                 # exit status 6 if an output is wrong\n"
                      "make bench                 # times what it has verified\n");
   tw_text_raw (text, "make check ARGS='--seed 1'  # the same inputs again\n```\n\n");
-  tw_text_line (text, "Calling it: `%s_plan_init` once, `%s_prepare` where `%s_prepared_size` is not 0,",
+  tw_text_line (text,
+                "Calling it: `%s_plan_init` once, `%s_prepare` where `%s_prepared_size` is not 0,",
                 p, p, p);
-  tw_text_line (text, "then `%s_launch` as often as needed, with a workspace of `%s_workspace_size`", p,
-                p);
+  tw_text_line (
+      text, "then `%s_launch` as often as needed, with a workspace of `%s_workspace_size`", p, p);
   tw_text_line (text, "bytes. The header says what each argument is.");
   return tw_text_steal (text);
 }

@@ -80,8 +80,8 @@ collect_values (Reference *reference)
           value->block = block;
           value->port = port;
           value->type = type;
-          value->name = n_outputs == 1 ? g_strdup_printf ("x_%s", id)
-                                       : g_strdup_printf ("x%d_%s", nth, id);
+          value->name
+              = n_outputs == 1 ? g_strdup_printf ("x_%s", id) : g_strdup_printf ("x%d_%s", nth, id);
           value->sample = -1;
           tw_type_to_c (type, &value->rows, &value->columns);
           nth++;
@@ -135,9 +135,9 @@ find_sample (GArray *samples, const TwDim *dim)
 {
   for (guint i = 0; i < samples->len; i++)
     if (tw_dim_equal (g_array_index (samples, const TwDim *, i), dim))
-      return (int) i;
+      return (int)i;
   g_array_append_val (samples, dim);
-  return (int) samples->len - 1;
+  return (int)samples->len - 1;
 }
 
 static void
@@ -209,8 +209,7 @@ find_operand_link (const Reference *reference, int operand, const TwPortSpec **p
             || strcmp (spec->operands[p], name) != 0
             || !tw_node_has_port (reference->node, block, spec))
           continue;
-        const TwLink *link
-            = tw_graph_get_link_to (reference->graph, reference->node->id, spec->id);
+        const TwLink *link = tw_graph_get_link_to (reference->graph, reference->node->id, spec->id);
         if (link == NULL)
           continue;
         *port = spec;
@@ -228,7 +227,7 @@ get_group (const Reference *reference, const TwPortSpec *port)
 
   if (port->partner_param != NULL
       && tw_node_get_number (reference->node, reference->block, port->partner_param, &number))
-    return (gint64) number;
+    return (gint64)number;
   return port->partner_group;
 }
 
@@ -251,11 +250,11 @@ print_read (int operand, const char *const *index, gpointer data)
   if (port->partner == TW_PARTNER_INTERLEAVED && n >= 2)
     {
       gint64 g = get_group (reference, port);
-      char *packed
-          = g == 1 ? g_strdup_printf ("2 * (%s) + %d", column, partner)
-                   : g_strdup_printf ("(%s) / %" G_GINT64_FORMAT " * %" G_GINT64_FORMAT
-                                      " + (%s) %% %" G_GINT64_FORMAT " + %" G_GINT64_FORMAT,
-                                      column, g, 2 * g, column, g, partner * g);
+      char *packed = g == 1
+                         ? g_strdup_printf ("2 * (%s) + %d", column, partner)
+                         : g_strdup_printf ("(%s) / %" G_GINT64_FORMAT " * %" G_GINT64_FORMAT
+                                            " + (%s) %% %" G_GINT64_FORMAT " + %" G_GINT64_FORMAT,
+                                            column, g, 2 * g, column, g, partner * g);
       g_free (column);
       column = packed;
     }
@@ -334,10 +333,9 @@ print_extent (const char *name, gpointer data)
 static char *
 print_count (const Value *value)
 {
-  g_autofree char *rows = value->full
-                              ? g_strdup_printf (strchr (value->rows, ' ') ? "(%s)" : "%s",
-                                                 value->rows)
-                              : g_strdup_printf ("s[%d].count", value->sample);
+  g_autofree char *rows
+      = value->full ? g_strdup_printf (strchr (value->rows, ' ') ? "(%s)" : "%s", value->rows)
+                    : g_strdup_printf ("s[%d].count", value->sample);
 
   if (strcmp (value->columns, "1") == 0)
     return g_steal_pointer (&rows);
@@ -353,8 +351,8 @@ print_loops (Reference *reference, TwText *text, const Value *value, int output)
   gboolean columns_first = reference->block->kind == TW_KIND_CONTRACTION && type->n_dims == 2;
   const char *index[3] = { "m", "n", NULL };
   const char *row = value->full ? "m" : "i";
-  g_autofree char *limit = value->full ? g_strdup (value->rows)
-                                       : g_strdup_printf ("s[%d].count", value->sample);
+  g_autofree char *limit
+      = value->full ? g_strdup (value->rows) : g_strdup_printf ("s[%d].count", value->sample);
   g_autofree char *target = NULL;
   static const TwFormulaC spelling = { print_read, print_param, print_extent, FALSE };
 
@@ -367,8 +365,9 @@ print_loops (Reference *reference, TwText *text, const Value *value, int output)
   if (!matrix)
     target = g_strdup_printf ("%s[%s]", value->name, row);
   else
-    target = g_strdup_printf (strchr (value->columns, ' ') ? "%s[%s * (%s) + n]" : "%s[%s * %s + n]",
-                              value->name, row, value->columns);
+    target
+        = g_strdup_printf (strchr (value->columns, ' ') ? "%s[%s * (%s) + n]" : "%s[%s * %s + n]",
+                           value->name, row, value->columns);
   int indent = tw_text_get_indent (text);
   tw_text_line (text, "PARALLEL_FOR");
   if (columns_first)
@@ -384,9 +383,8 @@ print_loops (Reference *reference, TwText *text, const Value *value, int output)
         tw_text_line (text, "for (int64_t n = 0; n < %s; n++)", value->columns);
     }
   tw_text_indent (text, 2);
-  g_autofree char *body
-      = tw_formula_to_c (reference->block->formula, output, index, target,
-                         tw_text_get_indent (text) + 2, &spelling, reference);
+  g_autofree char *body = tw_formula_to_c (reference->block->formula, output, index, target,
+                                           tw_text_get_indent (text) + 2, &spelling, reference);
   tw_text_open (text);
   if (type->n_dims == 3)
     {
@@ -571,12 +569,14 @@ tw_emit_reference (TwEmit *emit, TwText *text, TwEmitFacts *facts)
   for (const char *at = strstr (printed, "take (&pool"); at != NULL;
        at = strstr (at + 1, "take (&pool"))
     facts->n_values++;
-  tw_text_comment (text, "The drawn graph in double, on the sampled rows. With `rounding`, what each "
-                         "drawn edge carries is rounded to its dtype: what an unfused program "
-                         "computes.");
+  tw_text_comment (text,
+                   "The drawn graph in double, on the sampled rows. With `rounding`, what each "
+                   "drawn edge carries is rounded to its dtype: what an unfused program "
+                   "computes.");
   tw_text_line (text, "static void");
-  tw_text_line (text, "reference (const int64_t *d, const Sample *s, double *const *in, double **out, "
-                      "int rounding)");
+  tw_text_line (text,
+                "reference (const int64_t *d, const Sample *s, double *const *in, double **out, "
+                "int rounding)");
   tw_text_open (text);
   tw_emit_dim_locals (emit, text, printed);
   tw_text_line (text, "Pool pool = { { NULL }, 0 };");

@@ -8,7 +8,7 @@ static gboolean
 has_mainloop (const TwEmit *emit, TwMainloop mainloop)
 {
   for (guint i = 0; i < emit->plan->kernels->len; i++)
-    if (((const TwKernel *) g_ptr_array_index (emit->plan->kernels, i))->mainloop == mainloop)
+    if (((const TwKernel *)g_ptr_array_index (emit->plan->kernels, i))->mainloop == mainloop)
       return TRUE;
   return FALSE;
 }
@@ -33,7 +33,7 @@ collect_tile (TwEmit *emit, TwSources *sources)
 static int
 compare_names (gconstpointer a, gconstpointer b)
 {
-  return strcmp (*(const char *const *) a, *(const char *const *) b);
+  return strcmp (*(const char *const *)a, *(const char *const *)b);
 }
 
 static void
@@ -44,7 +44,7 @@ print_includes (TwText *text, const TwSources *sources, const char *prefix)
   static const char *const always[] = { "<stddef.h>", "<stdint.h>", "<string.h>" };
 
   for (guint i = 0; i < G_N_ELEMENTS (always); i++)
-    g_ptr_array_add (names, (gpointer) always[i]);
+    g_ptr_array_add (names, (gpointer)always[i]);
   for (guint i = 0; i < found->len; i++)
     if (!g_ptr_array_find_with_equal_func (names, g_ptr_array_index (found, i), g_str_equal, NULL))
       g_ptr_array_add (names, g_ptr_array_index (found, i));
@@ -52,7 +52,7 @@ print_includes (TwText *text, const TwSources *sources, const char *prefix)
   tw_text_line (text, "#include \"%s.h\"", prefix);
   tw_text_line (text, "%s", "");
   for (guint i = 0; i < names->len; i++)
-    tw_text_line (text, "#include %s", (const char *) g_ptr_array_index (names, i));
+    tw_text_line (text, "#include %s", (const char *)g_ptr_array_index (names, i));
 }
 
 static void
@@ -64,14 +64,14 @@ print_values (TwEmit *emit, TwText *text)
   tw_text_line (text, "int threads;");
   for (guint i = 0; i < emit->dims->len; i++)
     tw_text_line (text, "int64_t d_%s;",
-                  ((const TwDimension *) g_ptr_array_index (emit->dims, i))->name);
+                  ((const TwDimension *)g_ptr_array_index (emit->dims, i))->name);
   for (guint i = 0; i < emit->plan->buffers->len; i++)
     {
       const TwBuffer *buffer = g_ptr_array_index (emit->plan->buffers, i);
-      g_autofree char *name = tw_emit_view_name (emit, (int) i);
+      g_autofree char *name = tw_emit_view_name (emit, (int)i);
       g_autofree char *type = tw_type_to_text (buffer->type);
 
-      if (tw_emit_uses_buffer (emit, (int) i))
+      if (tw_emit_uses_buffer (emit, (int)i))
         tw_text_noted (text, type, "TwView %s;", name);
     }
   tw_text_close (text, " Values;");
@@ -90,9 +90,8 @@ tw_emit_source (TwEmit *emit, gboolean unfused)
   print_includes (text, sources, emit->prefix);
   tw_sources_print (sources, text);
   tw_emit_functions (emit, text);
-  tw_text_raw (text, "\n/* ---- kernels "
-                     "---------------------------------------------------------------------------------"
-                     " */\n\n");
+  tw_text_section (text, "kernels");
+  tw_text_line (text, "%s", "");
   print_values (emit, text);
   tw_emit_kernels (emit, text);
   tw_emit_launcher (emit, text);

@@ -1,7 +1,7 @@
 /* Tile and block sources, collected for pasting into one file.
  *
- * An include with quotes is followed, each file pasted once, before what includes it; its line goes.
- * An include of a libc header moves to the top of the exported file. `#pragma once` goes. */
+ * An include with quotes is followed, each file pasted once, before what includes it; its line
+ * goes. An include of a libc header moves to the top of the exported file. `#pragma once` goes. */
 
 #include "emit-private.h"
 
@@ -209,14 +209,9 @@ tw_sources_print (const TwSources *sources, TwText *text)
     {
       const Source *source = g_ptr_array_index (sources->files, i);
       g_autofree char *body = tidy (source->text);
-      g_autofree char *rule = g_strnfill (MAX (4, 88 - (int) strlen (source->name)), '-');
 
+      tw_text_section (text, source->name);
       tw_text_raw (text, "\n");
-      tw_text_raw (text, "/* ---- ");
-      tw_text_raw (text, source->name);
-      tw_text_raw (text, " ");
-      tw_text_raw (text, rule);
-      tw_text_raw (text, " */\n\n");
       tw_text_raw (text, body);
     }
 }

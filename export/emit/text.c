@@ -77,7 +77,7 @@ append_broken (GString *out, const char *line, int indent)
       int opens[64];
       char quote = 0;
 
-      for (gsize i = 0; line[i] != '\0' && column + (int) i <= TW_TEXT_COLUMNS; i++)
+      for (gsize i = 0; line[i] != '\0' && column + (int)i <= TW_TEXT_COLUMNS; i++)
         {
           if (quote != 0)
             {
@@ -88,7 +88,7 @@ append_broken (GString *out, const char *line, int indent)
               continue;
             }
           int rank = break_rank (line, i);
-          int score = rank == 0 ? -1 : rank * 20 - 24 * depth + (int) i / 2;
+          int score = rank == 0 ? -1 : rank * 20 - 24 * depth + (int)i / 2;
 
           if (rank > 0 && score > best_score)
             {
@@ -101,7 +101,7 @@ append_broken (GString *out, const char *line, int indent)
           else if (line[i] == '(' || line[i] == '{')
             {
               if (depth < 64)
-                opens[depth] = column + (int) i + (line[i] == '{' ? 2 : 1);
+                opens[depth] = column + (int)i + (line[i] == '{' ? 2 : 1);
               depth++;
             }
           else if ((line[i] == ')' || line[i] == '}') && depth > 0)
@@ -218,6 +218,14 @@ tw_text_get_indent (const TwText *text)
 }
 
 void
+tw_text_section (TwText *text, const char *name)
+{
+  g_autofree char *rule = g_strnfill (MAX (4, 88 - (int)strlen (name)), '-');
+
+  g_string_append_printf (text->string, "\n/* ---- %s %s */\n", name, rule);
+}
+
+void
 tw_text_raw (TwText *text, const char *string)
 {
   g_string_append (text->string, string);
@@ -229,21 +237,21 @@ fill_paragraph (GString *out, const char *first, const char *prefix, const char 
                 int reserve)
 {
   g_auto (GStrv) words = g_strsplit (paragraph, " ", -1);
-  int column = (int) g_utf8_strlen (first, -1);
+  int column = (int)g_utf8_strlen (first, -1);
   gboolean fresh = TRUE;
 
   g_string_append (out, first);
   for (char **word = words; *word != NULL; word++)
     {
       const char *rest = *word;
-      int length = (int) g_utf8_strlen (rest, -1);
+      int length = (int)g_utf8_strlen (rest, -1);
 
       if (length == 0)
         continue;
       if (!fresh && column + 1 + length + reserve > TW_TEXT_COLUMNS)
         {
           g_string_append_printf (out, "\n%s", prefix);
-          column = (int) g_utf8_strlen (prefix, -1);
+          column = (int)g_utf8_strlen (prefix, -1);
           fresh = TRUE;
         }
       if (!fresh)
@@ -259,11 +267,11 @@ fill_paragraph (GString *out, const char *first, const char *prefix, const char 
 
           g_string_append_len (out, rest, cut - rest);
           rest = cut;
-          length = (int) g_utf8_strlen (rest, -1);
+          length = (int)g_utf8_strlen (rest, -1);
           if (length == 0)
             break;
           g_string_append_printf (out, "\n%s", prefix);
-          column = (int) g_utf8_strlen (prefix, -1);
+          column = (int)g_utf8_strlen (prefix, -1);
         }
       g_string_append (out, rest);
       column += length;
@@ -279,7 +287,7 @@ tw_text_fill (GString *out, const char *prefix, const char *string)
 
   for (char **line = lines; *line != NULL; line++)
     {
-      int spaces = (int) strspn (*line, " ");
+      int spaces = (int)strspn (*line, " ");
       g_autofree char *lead = g_strnfill (spaces, ' ');
       g_autofree char *first = g_strconcat (prefix, lead, NULL);
       g_autofree char *hang = g_strconcat (prefix, lead, spaces > 0 ? "    " : "", NULL);
@@ -308,7 +316,7 @@ tw_text_comment (TwText *text, const char *format, ...)
 
   for (char **line = lines; *line != NULL; line++)
     {
-      int spaces = (int) strspn (*line, " ");
+      int spaces = (int)strspn (*line, " ");
       g_autofree char *lead = g_strnfill (spaces, ' ');
       g_autofree char *start = g_strconcat (line == lines ? first : prefix, lead, NULL);
       g_autofree char *hang = g_strconcat (prefix, lead, spaces > 0 ? "    " : "", NULL);
@@ -326,14 +334,14 @@ tw_text_quote (const char *string)
 {
   GString *out = g_string_new ("\"");
 
-  for (const guchar *c = (const guchar *) string; *c != '\0'; c++)
+  for (const guchar *c = (const guchar *)string; *c != '\0'; c++)
     {
       if (*c == '"' || *c == '\\' || *c == '?')
         g_string_append_printf (out, "\\%c", *c);
       else if (*c < 32 || *c > 126)
         g_string_append_printf (out, "\\%03o", *c);
       else
-        g_string_append_c (out, (char) *c);
+        g_string_append_c (out, (char)*c);
     }
   g_string_append_c (out, '"');
   return g_string_free (out, FALSE);

@@ -29,6 +29,8 @@ void tw_text_close (TwText *text, const char *tail);
 /* Changes the indentation by `columns`. */
 void tw_text_indent (TwText *text, int columns);
 int tw_text_get_indent (const TwText *text);
+/* A heading: a comment of one line that fills the width, with an empty line before it. */
+void tw_text_section (TwText *text, const char *name);
 /* Text that is already formatted (pasted sources, formulas), as it is. */
 void tw_text_raw (TwText *text, const char *string);
 /* A comment, filled. Newlines in `string` start new lines; a line that starts with a space is not

@@ -68,8 +68,8 @@ typedef struct
   size_t (*prepared_size) (const void *plan);
   int (*prepare) (void *plan, void *prepared, size_t bytes);
   size_t (*workspace_size) (const void *plan);
-  int (*launch) (const void *plan, const int64_t *d, const Tensor *t, void *workspace,
-                 size_t bytes, size_t lie);
+  int (*launch) (const void *plan, const int64_t *d, const Tensor *t, void *workspace, size_t bytes,
+                 size_t lie);
   const char *(*error_text) (int code);
   double (*bytes) (const int64_t *d);
 } Program;
@@ -112,7 +112,7 @@ allocate (size_t bytes)
 static double *
 new_values (int64_t count)
 {
-  return (double *) allocate (sizeof (double) * (size_t) max64 (count, 1));
+  return (double *)allocate (sizeof (double) * (size_t)max64 (count, 1));
 }
 
 /* `bytes` bytes of memory at a multiple of 64; free *block. */
@@ -120,7 +120,7 @@ static void *
 allocate_aligned (size_t bytes, void **block)
 {
   *block = allocate (bytes + 64);
-  return (void *) (((uintptr_t) *block + 63) / 64 * 64);
+  return (void *)(((uintptr_t)*block + 63) / 64 * 64);
 }
 
 static int64_t
@@ -139,7 +139,7 @@ dtype_ulp (Dtype dtype)
 static double
 dtype_max (Dtype dtype)
 {
-  return dtype == F16 ? 65504 : dtype == F32 ? (double) FLT_MAX : ldexp (255, 120);
+  return dtype == F16 ? 65504 : dtype == F32 ? (double)FLT_MAX : ldexp (255, 120);
 }
 
 /* To the nearest value of the dtype, ties to even. */
@@ -172,7 +172,7 @@ round_values (double *values, int64_t count, Dtype dtype)
 static uint32_t
 encode (Dtype dtype, double x)
 {
-  float single = (float) x;
+  float single = (float)x;
   uint32_t bits;
 
   memcpy (&bits, &single, sizeof bits);
@@ -186,10 +186,10 @@ encode (Dtype dtype, double x)
   if (isinf (x))
     return sign | 0x7c00;
   if (fabs (x) < ldexp (1, -14))
-    return sign | (uint32_t) ldexp (fabs (x), 24);
+    return sign | (uint32_t)ldexp (fabs (x), 24);
   int exponent;
   const double mantissa = frexp (fabs (x), &exponent);
-  return sign | (uint32_t) (exponent + 14) << 10 | ((uint32_t) ldexp (mantissa, 11) & 0x3ff);
+  return sign | (uint32_t)(exponent + 14) << 10 | ((uint32_t)ldexp (mantissa, 11) & 0x3ff);
 }
 
 static double
@@ -200,12 +200,13 @@ decode (Dtype dtype, uint32_t bits)
   if (dtype == F16)
     {
       const double sign = (bits & 0x8000) != 0 ? -1 : 1;
-      const int exponent = (int) (bits >> 10 & 0x1f);
-      const double fraction = (double) (bits & 0x3ff);
+      const int exponent = (int)(bits >> 10 & 0x1f);
+      const double fraction = (double)(bits & 0x3ff);
 
       if (exponent == 31)
         return fraction != 0 ? NAN : sign * INFINITY;
-      return sign * (exponent == 0 ? ldexp (fraction, -24) : ldexp (1024 + fraction, exponent - 25));
+      return sign
+             * (exponent == 0 ? ldexp (fraction, -24) : ldexp (1024 + fraction, exponent - 25));
     }
   if (dtype == BF16)
     bits <<= 16;
@@ -242,7 +243,7 @@ static void
 set_bits (const TensorInfo *info, const Tensor *t, int64_t i, int64_t j, uint32_t bits)
 {
   unsigned char *p = element (info, t, i, j);
-  const uint16_t half = (uint16_t) bits;
+  const uint16_t half = (uint16_t)bits;
 
   if (info->dtype == F32)
     memcpy (p, &bits, sizeof bits);
@@ -274,11 +275,11 @@ new_tensor (const TensorInfo *info, int64_t rows, int64_t columns, int64_t pad)
 
   storage_shape (info, &t, &lines, &length);
   t.ld = info->n_dims < 2 ? 1 : max64 (length, 1) + pad;
-  t.block_bytes = (size_t) (lines * t.ld * dtype_size (info->dtype)) + 2 * GUARD + 64;
-  t.block = (unsigned char *) allocate (t.block_bytes);
+  t.block_bytes = (size_t)(lines * t.ld * dtype_size (info->dtype)) + 2 * GUARD + 64;
+  t.block = (unsigned char *)allocate (t.block_bytes);
   memset (t.block, POISON, t.block_bytes);
   t.data = t.block + GUARD;
-  t.data += (64 - (uintptr_t) t.data % 64) % 64;
+  t.data += (64 - (uintptr_t)t.data % 64) % 64;
   return t;
 }
 
@@ -319,7 +320,7 @@ random_bits (uint64_t seed, uint64_t stream, uint64_t index)
 static double
 random_unit (uint64_t seed, uint64_t stream, uint64_t index)
 {
-  return (double) (random_bits (seed, stream, index) >> 11) * ldexp (1, -53);
+  return (double)(random_bits (seed, stream, index) >> 11) * ldexp (1, -53);
 }
 
 /* Mean 0, variance 1: the sum of three uniform numbers of 21 bits. */
@@ -327,8 +328,8 @@ static double
 random_normal (uint64_t seed, uint64_t stream, uint64_t index)
 {
   const uint64_t bits = random_bits (seed, stream, index);
-  const double sum = (double) (bits & 0x1fffff) + (double) (bits >> 21 & 0x1fffff)
-                     + (double) (bits >> 42 & 0x1fffff);
+  const double sum = (double)(bits & 0x1fffff) + (double)(bits >> 21 & 0x1fffff)
+                     + (double)(bits >> 42 & 0x1fffff);
 
   return sum * ldexp (1, -20) - 3;
 }
@@ -337,16 +338,16 @@ random_normal (uint64_t seed, uint64_t stream, uint64_t index)
 static int64_t
 zero_row (uint64_t seed, int sampled, int64_t rows)
 {
-  return rows < 2 ? -1 : (int64_t) (random_bits (seed, 1000, (uint64_t) sampled) % (uint64_t) rows);
+  return rows < 2 ? -1 : (int64_t)(random_bits (seed, 1000, (uint64_t)sampled) % (uint64_t)rows);
 }
 
 /* The rows' scales are those of the class, so that what is added to each other is of like size. */
 static double
 row_scale (uint64_t seed, int sampled, int64_t row, int reach)
 {
-  const uint64_t bits = random_bits (seed, 2000 + (uint64_t) sampled, (uint64_t) row);
+  const uint64_t bits = random_bits (seed, 2000 + (uint64_t)sampled, (uint64_t)row);
 
-  return ldexp (1, (int) (bits % (uint64_t) (2 * reach + 1)) - reach);
+  return ldexp (1, (int)(bits % (uint64_t)(2 * reach + 1)) - reach);
 }
 
 /* `width` is what a statistic was taken over; `reach` the largest exponent of a row's scale. */
@@ -363,20 +364,20 @@ fill_tensor (const TensorInfo *info, const Tensor *t, uint64_t seed, int stream,
 
       for (int64_t j = 0; j < t->columns; j++)
         {
-          const uint64_t index = (uint64_t) (i * t->columns + j);
-          const double unit = random_unit (seed, (uint64_t) stream, index);
+          const uint64_t index = (uint64_t)(i * t->columns + j);
+          const double unit = random_unit (seed, (uint64_t)stream, index);
           double x = 0;
 
           if (info->fill == FILL_ROWS)
-            x = i == zero ? 0 : scale * random_normal (seed, (uint64_t) stream, index);
+            x = i == zero ? 0 : scale * random_normal (seed, (uint64_t)stream, index);
           else if (info->fill == FILL_WEIGHT)
-            x = random_normal (seed, (uint64_t) stream, index) / sqrt ((double) t->rows);
+            x = random_normal (seed, (uint64_t)stream, index) / sqrt ((double)t->rows);
           else if (info->fill == FILL_VECTOR)
             x = unit < 0.5 ? 0.5 + 2 * unit : 0.5 - 2 * unit;
           else if (info->fill == FILL_POSITIVE)
             x = exp2 (4 * unit - 2);
           else if (info->fill == FILL_STATISTIC)
-            x = i == zero ? 0 : scale * scale * (0.5 + unit) * width / (double) t->columns;
+            x = i == zero ? 0 : scale * scale * (0.5 + unit) * width / (double)t->columns;
           set_bits (info, t, i, j, encode (info->dtype, round_value (info->dtype, x)));
         }
     }
@@ -418,5 +419,5 @@ now (void)
   struct timespec time;
 
   timespec_get (&time, TIME_UTC);
-  return (double) time.tv_sec + 1e-9 * (double) time.tv_nsec;
+  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }

@@ -170,7 +170,8 @@ check_launch_calls (Calls *calls, Case *c)
           storage_shape (&tensor_info[other], &t[other], &lines, &length);
           if (tensor_info[other].n_dims < 2)
             length *= lines;
-          if (other == k || lines * length < 8 || length * dtype_size (tensor_info[other].dtype) <= 4)
+          if (other == k || lines * length < 8
+              || length * dtype_size (tensor_info[other].dtype) <= 4)
             continue;
           t[k].data = c->t[other].data + 4;
           expect (calls, "overlap", info->name, try_launch (&s, c->d, t), E_OVERLAP);
@@ -202,8 +203,8 @@ check_launch_calls (Calls *calls, Case *c)
       bare.plan = allocate_aligned (p->plan_size (), &bare.blocks[0]);
       bare.prepared = allocate_aligned (s.prepared_bytes, &bare.blocks[1]);
       bare.workspace = allocate_aligned (s.workspace_bytes, &bare.blocks[2]);
-      expect (calls, "plan_init", "",
-              p->plan_init (bare.plan, p->plan_size (), 1, c->d, c->t, 0), 0);
+      expect (calls, "plan_init", "", p->plan_init (bare.plan, p->plan_size (), 1, c->d, c->t, 0),
+              0);
       expect (calls, "launch before prepare", "", try_launch (&bare, c->d, c->t), E_PREPARE);
       expect (calls, "prepared NULL", "", p->prepare (bare.plan, NULL, s.prepared_bytes), E_NULL);
       expect (calls, "prepared memory too small", "",
@@ -259,7 +260,7 @@ check_bits (Calls *calls, Case *c)
       expect (calls, "plan_init", "", new_session (&s, p, c->d, c->t, threads), 0);
       for (int again = 0; again < 2; again++)
         {
-          unsigned char *before = (unsigned char *) allocate (s.prepared_bytes);
+          unsigned char *before = (unsigned char *)allocate (s.prepared_bytes);
 
           memcpy (before, s.prepared, s.prepared_bytes);
           expect (calls, "launch", "", launch_session (&s, c->d, c->t), 0);
@@ -273,7 +274,8 @@ check_bits (Calls *calls, Case *c)
 
                 if (threads == 1 && again == 0)
                   hash[k] = bits;
-                expect (calls, "other bits in another run", tensor_info[k].name, bits != hash[k], 0);
+                expect (calls, "other bits in another run", tensor_info[k].name, bits != hash[k],
+                        0);
               }
         }
       free_session (&s);
@@ -318,7 +320,7 @@ check_rows_apart (Calls *calls, Case *c)
           if (info->kind != OUTPUT || info->sampled < 0)
             continue;
           if (pass == 0)
-            hash[k] = (uint64_t *) allocate (sizeof (uint64_t) * (size_t) max64 (t->rows, 1));
+            hash[k] = (uint64_t *)allocate (sizeof (uint64_t) * (size_t)max64 (t->rows, 1));
           for (int64_t i = 0; i < t->rows; i++)
             {
               uint64_t bits = 0;
@@ -456,7 +458,7 @@ command_check (const Options *options)
       if (i > 0 && known == N_DIMS)
         continue;
       progress (options, "reference for", d);
-      Case *c = new_case (d, options->seed + (uint64_t) i, 1);
+      Case *c = new_case (d, options->seed + (uint64_t)i, 1);
       if (!options->json)
         {
           printf (" ");

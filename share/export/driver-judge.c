@@ -60,20 +60,20 @@ new_sample (uint64_t seed, int sampled, int64_t extent)
 
   if (extent <= 64)
     {
-      sample.rows = (int64_t *) allocate (sizeof (int64_t) * (size_t) max64 (extent, 1));
+      sample.rows = (int64_t *)allocate (sizeof (int64_t) * (size_t)max64 (extent, 1));
       for (int64_t i = 0; i < extent; i++)
         sample.rows[sample.count++] = i;
       return sample;
     }
-  chosen = (unsigned char *) allocate ((size_t) extent);
-  memset (chosen, 0, (size_t) extent);
+  chosen = (unsigned char *)allocate ((size_t)extent);
+  memset (chosen, 0, (size_t)extent);
   for (size_t i = 0; i < sizeof edges / sizeof *edges; i++)
     if (edges[i] < extent)
       chosen[edges[i]] = chosen[extent - 1 - edges[i] / 4] = 1;
   chosen[zero_row (seed, sampled, extent)] = 1;
   for (uint64_t i = 0; i < 20; i++)
-    chosen[random_bits (seed, 3000 + (uint64_t) sampled, i) % (uint64_t) extent] = 1;
-  sample.rows = (int64_t *) allocate (sizeof (int64_t) * (size_t) extent);
+    chosen[random_bits (seed, 3000 + (uint64_t)sampled, i) % (uint64_t)extent] = 1;
+  sample.rows = (int64_t *)allocate (sizeof (int64_t) * (size_t)extent);
   for (int64_t i = 0; i < extent; i++)
     if (chosen[i])
       sample.rows[sample.count++] = i;
@@ -114,7 +114,7 @@ poison_outputs (Case *c)
 static Case *
 new_case (const int64_t *d, uint64_t seed, int with_reference)
 {
-  Case *c = (Case *) allocate (sizeof *c);
+  Case *c = (Case *)allocate (sizeof *c);
 
   memcpy (c->d, d, sizeof c->d);
   for (int s = 0; s < N_SAMPLED; s++)
@@ -221,15 +221,15 @@ is_ordinary (Dtype dtype, double exact, double rounded)
    column's figures are of rows brought to one size. Where a maximum is over few elements the first
    term is larger, since it is an estimate. */
 static Verdict
-judge (Dtype dtype, const double *actual, const double *exact, const double *rounded,
-       int64_t count, int64_t columns, double longest)
+judge (Dtype dtype, const double *actual, const double *exact, const double *rounded, int64_t count,
+       int64_t columns, double longest)
 {
   const double smallest = dtype == F16 ? ldexp (1, -24) : ldexp (1, -126);
   const double unit
       = 1e-6
-        + (dtype == F32 ? 8 * sqrt (max64 (1, (int64_t) longest) * 1.0) * ldexp (1, -24)
+        + (dtype == F32 ? 8 * sqrt (max64 (1, (int64_t)longest) * 1.0) * ldexp (1, -24)
                         : 2 * dtype_ulp (dtype));
-  const double row_factor = 2 + 16 / (double) max64 (columns, 1);
+  const double row_factor = 2 + 16 / (double)max64 (columns, 1);
   double *largest = new_values (count), *spread = new_values (count);
   double pool = 0, error_sum = 0, exact_sum = 0, actual_sum = 0, product_sum = 0;
   int64_t full = 0;
@@ -303,9 +303,9 @@ judge (Dtype dtype, const double *actual, const double *exact, const double *rou
           column_spread = fmax (column_spread, fabs (r - e) / largest[i]);
           column_error = fmax (column_error, (fabs (a - e) - smallest) / largest[i]);
         }
-      v.columns = fmax (v.columns, column_error
-                                       / ((2 + 16 / (double) full) * column_spread
-                                          + unit * column_largest + 1e-6));
+      v.columns = fmax (
+          v.columns,
+          column_error / ((2 + 16 / (double)full) * column_spread + unit * column_largest + 1e-6));
     }
   if (exact_sum > 0)
     {

@@ -3,7 +3,7 @@
 static int
 compare_doubles (const void *a, const void *b)
 {
-  const double x = *(const double *) a, y = *(const double *) b;
+  const double x = *(const double *)a, y = *(const double *)b;
 
   return (x > y) - (x < y);
 }
@@ -65,7 +65,7 @@ command_bench (const Options *options)
     {
       const double bytes = programs[i].bytes (c->d), flops = count_flops (c->d);
 
-      qsort (times[i], (size_t) repeat, sizeof (double), compare_doubles);
+      qsort (times[i], (size_t)repeat, sizeof (double), compare_doubles);
       median[i] = times[i][repeat / 2];
       if (options->json)
         {
@@ -96,7 +96,7 @@ static int
 transfer_file (const char *path, int k, const Tensor *t, int writing)
 {
   const TensorInfo *info = &tensor_info[k];
-  const size_t size = (size_t) dtype_size (info->dtype);
+  const size_t size = (size_t)dtype_size (info->dtype);
   int64_t lines, length, done = 0;
   FILE *file = fopen (path, writing ? "wb" : "rb");
 
@@ -113,10 +113,10 @@ transfer_file (const char *path, int k, const Tensor *t, int writing)
     }
   for (int64_t i = 0; i < lines; i++)
     {
-      unsigned char *line = t->data + (size_t) (i * t->ld) * size;
+      unsigned char *line = t->data + (size_t)(i * t->ld) * size;
 
-      done += (int64_t) (writing ? fwrite (line, size, (size_t) length, file)
-                                 : fread (line, size, (size_t) length, file));
+      done += (int64_t)(writing ? fwrite (line, size, (size_t)length, file)
+                                : fread (line, size, (size_t)length, file));
     }
   if (!writing && done == lines * length && fgetc (file) != EOF)
     done++;
@@ -124,7 +124,7 @@ transfer_file (const char *path, int k, const Tensor *t, int writing)
     {
       fprintf (stderr, "%s: %s: %s %" PRId64 " elements of %" PRId64 " bytes\n", program_name, path,
                writing ? "could not write" : "does not hold exactly", lines * length,
-               (int64_t) size);
+               (int64_t)size);
       return 5;
     }
   return 0;
@@ -199,7 +199,9 @@ print_usage (FILE *file)
              dim_info[i].value);
   for (int k = 0; k < N_TENSORS; k++)
     fprintf (file, "  %s %s: %s, %s order\n",
-             tensor_info[k].kind == OUTPUT ? "output" : tensor_info[k].kind == WEIGHT ? "weight" : "input",
+             tensor_info[k].kind == OUTPUT   ? "output"
+             : tensor_info[k].kind == WEIGHT ? "weight"
+                                             : "input",
              tensor_info[k].name, dtypes[tensor_info[k].dtype],
              tensor_info[k].column_order ? "column" : "row");
 }
@@ -278,11 +280,11 @@ parse_options (int argc, char **argv, Options *options)
             return usage_error ("needs a number", argument);
           i++;
           if (argument[2] == 's')
-            options->seed = (uint64_t) value;
+            options->seed = (uint64_t)value;
           else if (argument[2] == 't')
-            options->threads = (int) value;
+            options->threads = (int)value;
           else
-            options->repeat = (int) value;
+            options->repeat = (int)value;
           continue;
         }
       for (int d = 0; d < N_DIMS; d++)
@@ -311,7 +313,7 @@ main (int argc, char **argv)
 
   memset (&options, 0, sizeof options);
   options.started = now ();
-  options.seed = (uint64_t) (options.started * 1000) % 1000000000;
+  options.seed = (uint64_t)(options.started * 1000) % 1000000000;
   options.repeat = 15;
   for (int i = 0; i < N_DIMS; i++)
     options.d[i] = dim_info[i].value;

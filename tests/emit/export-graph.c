@@ -1,6 +1,6 @@
-/* export-graph GRAPH.xml DIRECTORY [--pack] [--prefix NAME] [--repeat N]: writes the exported folder, for
- * the test runners. --repeat times the export and prints milliseconds. Exit 0 good, 2 unreadable,
- * 3 type errors, 5 output, 1 usage. */
+/* export-graph GRAPH.xml DIRECTORY [--pack] [--prefix NAME] [--repeat N]: writes the exported
+ * folder, for the test runners. --repeat times the export and prints milliseconds. Exit 0 good, 2
+ * unreadable, 3 type errors, 5 output, 1 usage. */
 
 #include "export/emit/emit.h"
 
@@ -72,6 +72,6 @@ main (int argc, char **argv)
       start = g_get_monotonic_time ();
     }
   if (repeat > 0)
-    g_print ("%.2f ms\n", 1e-3 * (double) (g_get_monotonic_time () - start) / repeat);
+    g_print ("%.2f ms\n", 1e-3 * (double)(g_get_monotonic_time () - start) / repeat);
   return 0;
 }

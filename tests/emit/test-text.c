@@ -35,8 +35,9 @@ test_break_at_comma (void)
   TwText *text = tw_text_new ();
 
   tw_text_indent (text, 2);
-  tw_text_line (text, "const float v_y = tw_function (%s, %s, %s, %s);", "a_rather_long_operand_name_1",
-                "a_rather_long_operand_name_2", "a_rather_long_operand_name_3", "last");
+  tw_text_line (text, "const float v_y = tw_function (%s, %s, %s, %s);",
+                "a_rather_long_operand_name_1", "a_rather_long_operand_name_2",
+                "a_rather_long_operand_name_3", "last");
   g_autofree char *out = tw_text_steal (text);
   assert_columns (out);
   g_assert_cmpstr (out, ==,
@@ -54,8 +55,8 @@ test_break_everything (void)
       g_autofree char *word = g_strnfill (length, 'q');
 
       tw_text_indent (text, 8);
-      tw_text_line (text, "if (%s->%s != 0 && (%s || f (%s, \"a , b\") < %s + %s))", word, word, word,
-                    word, word, word);
+      tw_text_line (text, "if (%s->%s != 0 && (%s || f (%s, \"a , b\") < %s + %s))", word, word,
+                    word, word, word, word);
       tw_text_line (text, "total = %s * %s + %s * (%s - %s);", word, word, word, word, word);
       g_autofree char *out = tw_text_steal (text);
       if (length < 24)
@@ -77,7 +78,9 @@ test_comment_is_defused (void)
 {
   TwText *text = tw_text_new ();
 
-  tw_text_comment (text, "%s", "a */ b /* c \\ d ?""?/ e \001");
+  tw_text_comment (text, "%s",
+                   "a */ b /* c \\ d ?"
+                   "?/ e \001");
   g_autofree char *out = tw_text_steal (text);
   g_assert_true (g_str_has_prefix (out, "/* a "));
   char *end = strstr (out, "*/");
@@ -85,7 +88,8 @@ test_comment_is_defused (void)
   g_assert_cmpstr (end, ==, "*/\n");
   g_assert_null (strstr (out + 2, "/*"));
   g_assert_null (strchr (out, '\\'));
-  g_assert_null (strstr (out, "?""?"));
+  g_assert_null (strstr (out, "?"
+                              "?"));
 }
 
 static void
@@ -112,7 +116,8 @@ test_comment_is_filled (void)
 static void
 test_quote (void)
 {
-  g_autofree char *quoted = tw_text_quote ("a\"b\\c\n?" "?=\303\244");
+  g_autofree char *quoted = tw_text_quote ("a\"b\\c\n?"
+                                           "?=\303\244");
 
   g_assert_cmpstr (quoted, ==, "\"a\\\"b\\\\c\\012\\?\\?=\\303\\244\"");
 }
