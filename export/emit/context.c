@@ -75,21 +75,21 @@ tw_type_has_ld (const TwType *type)
 }
 
 void
-tw_type_to_c (const TwType *type, char **rows, char **columns)
+tw_type_to_c (const TwType *type, const char *prefix, char **rows, char **columns)
 {
   g_autoptr (GString) product = g_string_new (NULL);
   int n = type->n_dims >= 2 ? type->n_dims - 1 : type->n_dims;
 
   for (int i = 0; i < n; i++)
     {
-      g_autofree char *extent = tw_dim_to_c (type->dims[i], "d_");
+      g_autofree char *extent = tw_dim_to_c (type->dims[i], prefix);
 
       g_string_append_printf (product, n > 1 ? "%s(%s)" : "%s%s", i > 0 ? " * " : "", extent);
     }
   if (n == 0)
     g_string_append (product, "1");
   *rows = g_strdup (product->str);
-  *columns = type->n_dims >= 2 ? tw_dim_to_c (type->dims[type->n_dims - 1], "d_") : g_strdup ("1");
+  *columns = type->n_dims >= 2 ? tw_dim_to_c (type->dims[type->n_dims - 1], prefix) : g_strdup ("1");
 }
 
 const char *
@@ -143,7 +143,7 @@ add_tensors (TwEmit *emit, TwBufferKind kind, GHashTable *used)
       tensor->kind = kind;
       tensor->type = type;
       tensor->field = make_field (used, node->id);
-      tw_type_to_c (type, &tensor->rows, &tensor->columns);
+      tw_type_to_c (type, "d_", &tensor->rows, &tensor->columns);
       g_ptr_array_add (emit->tensors, tensor);
     }
 }

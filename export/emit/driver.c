@@ -190,7 +190,7 @@ print_bytes (TwEmit *emit, TwText *text, const char *name)
           const TwBuffer *buffer = g_ptr_array_index (emit->plan->buffers, index);
           g_autofree char *rows = NULL, *columns = NULL;
 
-          tw_type_to_c (buffer->type, &rows, &columns);
+          tw_type_to_c (buffer->type, "d_", &rows, &columns);
           tw_text_line (body, "bytes += %d.0 * (double) (%s) * (double) (%s);",
                         (int)tw_dtype_get_size (buffer->type->dtype), rows, columns);
         }

@@ -47,9 +47,9 @@ void tw_emit_fail (TwEmit *emit, GError *error);
 int tw_emit_find_tensor (const TwEmit *emit, const char *id);
 /* The tensor as a matrix has a leading dimension. */
 gboolean tw_type_has_ld (const TwType *type);
-/* Extents as a matrix of any type, as C over d_ names: rows are all dimensions but the last; a
- * vector is one column, or with `across` one row. g_free both. */
-void tw_type_to_c (const TwType *type, char **rows, char **columns);
+/* Extents as a matrix of any type, as C over prefixed names: rows are all dimensions but the last; a
+ * vector is one column. g_free both. */
+void tw_type_to_c (const TwType *type, const char *prefix, char **rows, char **columns);
 /* "TW_BF16". Static. */
 const char *tw_emit_dtype (TwDtype dtype);
 /* The block of a node of the plan's graph / the drawn graph; never NULL for a checked graph. */

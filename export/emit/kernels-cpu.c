@@ -640,11 +640,48 @@ print_strip (Printer *printer, TwText *text)
 
 /* ---- main loops ---- */
 
-/* An extent as C over the fields of Values. */
-static char *
-print_extent (const TwDim *dim)
+/* The rows and columns that the strip function walks: those of what comes out. Of a pair that is
+ * read packed, or laid out anew, these are one partner's columns. */
+static void
+find_extents (const Printer *printer, char **rows, char **columns)
 {
-  return dim != NULL ? tw_dim_to_c (dim, "v->d_") : g_strdup ("1");
+  const TwEmitKernel *k = printer->k;
+  const TwType *type = NULL;
+  const TwDim *width = k->kernel->columns;
+
+  for (guint i = 0; i < k->values->len; i++)
+    {
+      const TwEmitValue *value = g_ptr_array_index (k->values, i);
+
+      for (int j = 0; j < value->block->n_operands; j++)
+        {
+          TwEmitOperand operand = tw_emit_kernel_operand (k, value->node, value->block, j);
+
+          if (operand.port != NULL && operand.group > 0 && value->type->n_dims == 2)
+            width = value->type->dims[1];
+          else if (operand.port != NULL && tw_emit_is_copy (value->block)
+                   && operand.type->n_dims == 2)
+            width = operand.type->dims[1];
+        }
+    }
+  if (k->values->len == 0 && k->kernel->stores->len > 0)
+    type = tw_emit_kernel_store (k, &g_array_index (k->kernel->stores, TwStore, 0)).type;
+  if (type != NULL)
+    {
+      tw_type_to_c (type, "v->d_", rows, columns);
+      if (type->column_order)
+        {
+          /* A column-stored matrix is the rows of its transpose. */
+          char *swap = *rows;
+          *rows = *columns;
+          *columns = swap;
+        }
+      return;
+    }
+  *rows = k->kernel->rows != NULL ? tw_dim_to_c (k->kernel->rows, "v->d_") : g_strdup ("1");
+  *columns = width != NULL && k->kernel->mainloop != TW_MAINLOOP_FINISH
+                 ? tw_dim_to_c (width, "v->d_")
+                 : g_strdup ("1");
 }
 
 static void
@@ -654,12 +691,14 @@ print_gemm (Printer *printer, TwText *text)
   const TwKernel *kernel = k->kernel;
   const TwNode *node = tw_graph_get_node (k->graph, kernel->contraction);
   const TwBlock *block = tw_catalog_get (k->emit->catalog, node->block);
-  g_autofree char *rows = print_extent (kernel->rows), *columns = print_extent (kernel->columns);
-  g_autofree char *depth = print_extent (kernel->depth);
+  g_autofree char *rows = NULL, *columns = NULL;
+  g_autofree char *depth
+      = kernel->depth != NULL ? tw_dim_to_c (kernel->depth, "v->d_") : g_strdup ("1");
   TwEmitOperand a = tw_emit_kernel_operand (k, node, block, 0);
   TwEmitOperand b = tw_emit_kernel_operand (k, node, block, 1);
   g_autofree char *view_a = tw_emit_view_name (k->emit, a.buffer);
 
+  find_extents (printer, &rows, &columns);
   tw_text_line (text, "TwGemm g = { 0 };");
   tw_text_line (text, "%s", "");
   tw_text_line (text, "g.rows = %s;", rows);
@@ -682,20 +721,6 @@ print_gemm (Printer *printer, TwText *text)
   tw_text_line (text, "tw_gemm (&g, %s_strip, v);", kernel->name);
 }
 
-/* Only copied, never computed with: a column-stored matrix is the rows of its transpose. */
-static gboolean
-is_transposed (const TwEmitKernel *k)
-{
-  for (guint i = 0; i < k->kernel->stores->len; i++)
-    {
-      TwEmitOperand from = tw_emit_kernel_store (k, &g_array_index (k->kernel->stores, TwStore, i));
-
-      if (from.value == NULL && from.type->column_order)
-        return TRUE;
-    }
-  return FALSE;
-}
-
 static void
 print_kernel (Printer *printer, TwText *text)
 {
@@ -710,10 +735,9 @@ print_kernel (Printer *printer, TwText *text)
     print_gemm (printer, text);
   else
     {
-      gboolean transposed = is_transposed (k);
-      g_autofree char *rows = print_extent (transposed ? kernel->columns : kernel->rows);
-      g_autofree char *columns = print_extent (transposed ? kernel->rows : kernel->columns);
+      g_autofree char *rows = NULL, *columns = NULL;
 
+      find_extents (printer, &rows, &columns);
       tw_text_line (text, "tw_rows (%s, %s, v->threads, %s_strip, v);", rows, columns,
                     kernel->name);
     }

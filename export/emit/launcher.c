@@ -230,7 +230,7 @@ print_buffer_ld (const TwBuffer *buffer)
   gint64 constant;
   int per_line = 64 / (int)tw_dtype_get_size (buffer->type->dtype);
 
-  tw_type_to_c (buffer->type, &rows, &columns);
+  tw_type_to_c (buffer->type, "d_", &rows, &columns);
   if (!tw_type_has_ld (buffer->type))
     return g_strdup ("1");
   if (tw_dim_is_constant (buffer->type->dims[buffer->type->n_dims - 1], &constant))
@@ -268,7 +268,7 @@ print_slots (TwEmit *emit, TwText *text, TwBufferKind kind, const char *name)
 
           if (buffer->kind != kind || buffer->slot != slot)
             continue;
-          tw_type_to_c (buffer->type, &rows, &columns);
+          tw_type_to_c (buffer->type, "d_", &rows, &columns);
           ld = print_buffer_ld (buffer);
           tw_text_noted (body, buffer->name, "reserve (&place[%d], place[%d], %s, %s, %d);",
                          slot + 1, slot, rows, ld, (int)tw_dtype_get_size (buffer->type->dtype));

@@ -83,7 +83,7 @@ collect_values (Reference *reference)
           value->name
               = n_outputs == 1 ? g_strdup_printf ("x_%s", id) : g_strdup_printf ("x%d_%s", nth, id);
           value->sample = -1;
-          tw_type_to_c (type, &value->rows, &value->columns);
+          tw_type_to_c (type, "d_", &value->rows, &value->columns);
           nth++;
           g_hash_table_insert (reference->values, g_strconcat (id, ".", port->id, NULL), value);
         }
