@@ -89,7 +89,8 @@ tw_type_to_c (const TwType *type, const char *prefix, char **rows, char **column
   if (n == 0)
     g_string_append (product, "1");
   *rows = g_strdup (product->str);
-  *columns = type->n_dims >= 2 ? tw_dim_to_c (type->dims[type->n_dims - 1], prefix) : g_strdup ("1");
+  *columns
+      = type->n_dims >= 2 ? tw_dim_to_c (type->dims[type->n_dims - 1], prefix) : g_strdup ("1");
 }
 
 const char *
@@ -297,17 +298,23 @@ tw_emit_number (double number, gboolean single)
                           single ? "f" : "", negative ? ")" : "");
 }
 
-void
+int
 tw_emit_dim_locals (const TwEmit *emit, TwText *text, const char *body)
 {
+  int n = 0;
+
   for (guint i = 0; i < emit->dims->len; i++)
     {
       const TwDimension *dim = g_ptr_array_index (emit->dims, i);
       g_autofree char *name = g_strconcat ("d_", dim->name, NULL);
 
       if (tw_text_has_word (body, name))
-        tw_text_line (text, "const int64_t %s = d[%u];", name, i);
+        {
+          tw_text_line (text, "const int64_t %s = d[%u];", name, i);
+          n++;
+        }
     }
+  return n;
 }
 
 /* ---- facts ---- */

@@ -84,9 +84,11 @@ print_by_size (TwEmit *emit, TwText *text, const char *head, TwText *body_text)
   tw_text_line (text, "%s", "");
   tw_text_raw (text, head);
   tw_text_open (text);
-  tw_emit_dim_locals (emit, text, body);
-  tw_text_line (text, "%s", "");
-  tw_text_line (text, "(void) d;");
+  int locals = tw_emit_dim_locals (emit, text, body);
+  if (locals == 0)
+    tw_text_line (text, "(void) d;");
+  else if (!g_str_has_prefix (body, "  double"))
+    tw_text_line (text, "%s", "");
   tw_text_raw (text, body);
   tw_text_close (text, NULL);
 }
@@ -122,20 +124,24 @@ print_sizes (TwEmit *emit, TwText *text, const TwEmitFacts *facts)
       tw_text_line (body, "if (sampled == %u)", i);
       tw_text_line (body, "  return %s;", extent);
     }
-  tw_text_line (body, "(void) sampled;");
+  if (facts->samples->len == 0)
+    tw_text_line (body, "(void) sampled;");
   tw_text_line (body, "return 0;");
   print_by_size (emit, text, "static int64_t\nsample_extent (int sampled, const int64_t *d)\n",
                  body);
 
   body = tw_text_new ();
   tw_text_indent (body, 2);
+  gboolean any = FALSE;
   for (guint i = 0; i < emit->tensors->len; i++)
     if (strcmp (facts->widths[i], "1") != 0)
       {
+        any = TRUE;
         tw_text_line (body, "if (tensor == %u)", i);
         tw_text_line (body, "  return (double) (%s);", facts->widths[i]);
       }
-  tw_text_line (body, "(void) tensor;");
+  if (!any)
+    tw_text_line (body, "(void) tensor;");
   tw_text_line (body, "return 1;");
   print_by_size (emit, text,
                  "/* Columns that a statistic which comes in was taken over. */\n"

@@ -47,8 +47,8 @@ void tw_emit_fail (TwEmit *emit, GError *error);
 int tw_emit_find_tensor (const TwEmit *emit, const char *id);
 /* The tensor as a matrix has a leading dimension. */
 gboolean tw_type_has_ld (const TwType *type);
-/* Extents as a matrix of any type, as C over prefixed names: rows are all dimensions but the last; a
- * vector is one column. g_free both. */
+/* Extents as a matrix of any type, as C over prefixed names: rows are all dimensions but the last;
+ * a vector is one column. g_free both. */
 void tw_type_to_c (const TwType *type, const char *prefix, char **rows, char **columns);
 /* "TW_BF16". Static. */
 const char *tw_emit_dtype (TwDtype dtype);
@@ -105,8 +105,8 @@ GArray *tw_emit_find_aliases (const TwEmit *emit);
 
 /* Number as a C constant, float or double. g_free. */
 char *tw_emit_number (double number, gboolean single);
-/* Declares d_<name> from d[i] for those dimensions that `body` names. */
-void tw_emit_dim_locals (const TwEmit *emit, TwText *text, const char *body);
+/* Declares d_<name> from d[i] for those dimensions that `body` names; how many. */
+int tw_emit_dim_locals (const TwEmit *emit, TwText *text, const char *body);
 
 /* header.c */
 void tw_emit_error_text (TwEmit *emit, TwText *text);

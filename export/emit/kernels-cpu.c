@@ -679,9 +679,7 @@ find_extents (const Printer *printer, char **rows, char **columns)
       return;
     }
   *rows = k->kernel->rows != NULL ? tw_dim_to_c (k->kernel->rows, "v->d_") : g_strdup ("1");
-  *columns = width != NULL && k->kernel->mainloop != TW_MAINLOOP_FINISH
-                 ? tw_dim_to_c (width, "v->d_")
-                 : g_strdup ("1");
+  *columns = width != NULL ? tw_dim_to_c (width, "v->d_") : g_strdup ("1");
 }
 
 static void

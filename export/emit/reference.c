@@ -385,17 +385,31 @@ print_loops (Reference *reference, TwText *text, const Value *value, int output)
   tw_text_indent (text, 2);
   g_autofree char *body = tw_formula_to_c (reference->block->formula, output, index, target,
                                            tw_text_get_indent (text) + 2, &spelling, reference);
-  tw_text_open (text);
-  if (type->n_dims == 3)
+  gboolean flattened = type->n_dims == 3;
+  gboolean named = !flattened && !value->full && tw_text_has_word (body, "m");
+  if (flattened || named)
     {
-      g_autofree char *middle = tw_dim_to_c (type->dims[1], "d_");
+      tw_text_open (text);
+      if (flattened)
+        {
+          g_autofree char *middle = tw_dim_to_c (type->dims[1], "d_");
 
-      tw_text_line (text, "const int64_t m0 = m / (%s), m1 = m %% (%s);", middle, middle);
+          tw_text_line (text, "const int64_t m0 = m / (%s), m1 = m %% (%s);", middle, middle);
+        }
+      else
+        tw_text_line (text, "const int64_t m = s[%d].rows[i];", value->sample);
+      tw_text_indent (text, -2);
     }
-  else if (!value->full && tw_text_has_word (body, "m"))
-    tw_text_line (text, "const int64_t m = s[%d].rows[i];", value->sample);
+  g_free (body);
+  body = tw_formula_to_c (reference->block->formula, output, index, target,
+                          tw_text_get_indent (text) + (flattened || named ? 2 : 0), &spelling,
+                          reference);
   tw_text_raw (text, body);
-  tw_text_close (text, NULL);
+  if (flattened || named)
+    {
+      tw_text_indent (text, 2);
+      tw_text_close (text, NULL);
+    }
   tw_text_indent (text, indent - tw_text_get_indent (text));
 }
 
@@ -581,10 +595,10 @@ tw_emit_reference (TwEmit *emit, TwText *text, TwEmitFacts *facts)
   tw_emit_dim_locals (emit, text, printed);
   tw_text_line (text, "Pool pool = { { NULL }, 0 };");
   tw_text_line (text, "%s", "");
-  tw_text_line (text, "(void) d;");
-  tw_text_line (text, "(void) s;");
-  tw_text_line (text, "(void) in;");
-  tw_text_line (text, "(void) rounding;");
+  static const char *const names[] = { "d", "s", "in", "rounding" };
+  for (gsize i = 0; i < G_N_ELEMENTS (names); i++)
+    if (!tw_text_has_word (printed, names[i]))
+      tw_text_line (text, "(void) %s;", names[i]);
   tw_text_raw (text, printed);
   tw_text_line (text, "release (&pool);");
   tw_text_close (text, NULL);
