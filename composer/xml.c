@@ -1,1 +1,313 @@
-#include <glib.h>
+/* Parsing with SAX callbacks of libxml2's tree builder wrapped: DOCTYPE and depth are refused while
+ * they are read, before anything is built from them. */
+#include "xml.h"
+#include "catalog.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glib/gstdio.h>
+#include <libxml/SAX2.h>
+#include <libxml/parser.h>
+#include <libxml/xmlschemas.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- reading ---- */
+static void
+fail_read (const char *path, const TwXmlKind *kind, GError **error, const char *problem)
+{
+  g_set_error (error, kind->domain, kind->read, "%s: %s", path, problem);
+}
+
+char *
+tw_xml_read_file (const char *path, const TwXmlKind *kind, gsize *length, GError **error)
+{
+  /* Opening a pipe without a writer would wait for one. */
+  int fd = g_open (path, O_RDONLY | O_NONBLOCK | O_CLOEXEC, 0);
+  struct stat status;
+  if (fd < 0 || fstat (fd, &status) != 0)
+    {
+      g_autofree char *problem
+          = g_strdup_printf ("cannot be opened: %s", g_strerror (errno));
+      fail_read (path, kind, error, problem);
+      if (fd >= 0)
+        close (fd);
+      return NULL;
+    }
+  if (!S_ISREG (status.st_mode))
+    {
+      g_autofree char *problem = g_strdup_printf (
+          "is no regular file%s; name a %s file", S_ISDIR (status.st_mode) ? " but a folder" : "",
+          kind->what);
+      fail_read (path, kind, error, problem);
+      close (fd);
+      return NULL;
+    }
+  g_autoptr (GString) text = g_string_new (NULL);
+  char buffer[65536];
+  gssize n;
+  while ((n = read (fd, buffer, sizeof buffer)) > 0 || (n < 0 && errno == EINTR))
+    {
+      if (n > 0)
+        g_string_append_len (text, buffer, n);
+      if (text->len > kind->max_bytes)
+        break;
+    }
+  int problem = n < 0 ? errno : 0;
+  close (fd);
+  if (problem != 0 || text->len > kind->max_bytes)
+    {
+      g_autofree char *message
+          = problem != 0
+                ? g_strdup_printf ("cannot be read: %s", g_strerror (problem))
+                : g_strdup_printf ("is larger than %" G_GSIZE_FORMAT " bytes, the most a %s may have",
+                                   kind->max_bytes, kind->what);
+      fail_read (path, kind, error, message);
+      return NULL;
+    }
+  *length = text->len;
+  return g_string_free (g_steal_pointer (&text), FALSE);
+}
+
+/* ---- parsing ---- */
+typedef struct
+{
+  const TwXmlKind *kind;
+  int depth, line;
+  char *problem; /* ours, or the parser's first */
+} Parse;
+
+static void
+stop (xmlParserCtxt *context, char *problem)
+{
+  Parse *parse = context->_private;
+  if (parse->problem == NULL)
+    {
+      parse->problem = problem;
+      parse->line = context->input != NULL ? context->input->line : 0;
+    }
+  else
+    g_free (problem);
+  xmlStopParser (context);
+}
+
+static void
+on_doctype (void *data, const xmlChar *name, const xmlChar *external, const xmlChar *system)
+{
+  stop (data, g_strdup ("a DOCTYPE, which is refused: it may define entities; take it away"));
+}
+
+static void
+on_start (void *data, const xmlChar *name, const xmlChar *prefix, const xmlChar *uri,
+          int n_namespaces, const xmlChar **namespaces, int n_attributes, int n_defaulted,
+          const xmlChar **attributes)
+{
+  xmlParserCtxt *context = data;
+  Parse *parse = context->_private;
+  if (++parse->depth > parse->kind->max_depth)
+    {
+      stop (context, g_strdup_printf ("elements are nested deeper than %d", parse->kind->max_depth));
+      return;
+    }
+  xmlSAX2StartElementNs (data, name, prefix, uri, n_namespaces, namespaces, n_attributes,
+                         n_defaulted, attributes);
+}
+
+static void
+on_end (void *data, const xmlChar *name, const xmlChar *prefix, const xmlChar *uri)
+{
+  xmlParserCtxt *context = data;
+  ((Parse *)context->_private)->depth--;
+  xmlSAX2EndElementNs (data, name, prefix, uri);
+}
+
+static void
+on_error (void *data, xmlError *error)
+{
+  xmlParserCtxt *context = data;
+  Parse *parse = context->_private;
+  if (parse->problem != NULL || error == NULL || error->level < XML_ERR_ERROR)
+    return;
+  parse->problem = g_strdup (error->message != NULL ? error->message : "not well-formed");
+  g_strdelimit (parse->problem, "\n", ' ');
+  g_strchomp (parse->problem);
+  parse->line = error->line;
+}
+
+xmlDoc *
+tw_xml_parse (const char *text, gsize length, const char *name, const TwXmlKind *kind,
+              GError **error)
+{
+  if (length > kind->max_bytes || length > G_MAXINT)
+    {
+      g_set_error (error, kind->domain, kind->read,
+                   "%s: is larger than %" G_GSIZE_FORMAT " bytes, the most a %s may have", name,
+                   kind->max_bytes, kind->what);
+      return NULL;
+    }
+  Parse parse = { .kind = kind };
+  xmlParserCtxt *context = xmlNewParserCtxt ();
+  if (context == NULL)
+    {
+      g_set_error (error, kind->domain, kind->read, "%s: out of memory", name);
+      return NULL;
+    }
+  context->_private = &parse;
+  xmlDoc *doc = NULL;
+  if (context->sax != NULL)
+    {
+      context->sax->internalSubset = on_doctype;
+      context->sax->startElementNs = on_start;
+      context->sax->endElementNs = on_end;
+      context->sax->serror = (xmlStructuredErrorFunc)on_error;
+      doc = xmlCtxtReadMemory (context, text, (int)length, NULL, NULL,
+                               XML_PARSE_NONET | XML_PARSE_NOCDATA | XML_PARSE_BIG_LINES);
+    }
+  gboolean good = doc != NULL && context->wellFormed && parse.problem == NULL;
+  if (context->myDoc != NULL && context->myDoc != doc)
+    xmlFreeDoc (context->myDoc);
+  xmlFreeParserCtxt (context);
+  if (!good)
+    {
+      g_set_error (error, kind->domain, kind->read, "%s:%d: no readable %s: %s", name,
+                   MAX (parse.line, 1), kind->what,
+                   parse.problem != NULL ? parse.problem : "out of memory, or not XML");
+      g_clear_pointer (&doc, xmlFreeDoc);
+    }
+  g_free (parse.problem);
+  return doc;
+}
+
+/* ---- validation ---- */
+static void
+on_schema_error (void *data, xmlError *error)
+{
+  char **message = data;
+  if (*message != NULL || error == NULL)
+    return;
+  g_autofree char *text = g_strdup (error->message != NULL ? error->message : "invalid");
+  g_strdelimit (text, "\n", ' ');
+  g_strchomp (text);
+  /* libxml2 counts lines above 65535 only in the tree. */
+  int line = error->node != NULL ? (int)xmlGetLineNo (error->node) : error->line;
+  *message = g_strdup_printf ("%d: %s", line, text);
+}
+
+/* Compiled once; a schema that failed for lack of memory is tried again. Never freed. */
+static xmlSchema *
+get_schema (const char *file, GError **error, const TwXmlKind *kind)
+{
+  static GMutex lock;
+  static GHashTable *schemas;
+  g_mutex_lock (&lock);
+  if (schemas == NULL)
+    schemas = g_hash_table_new (g_str_hash, g_str_equal);
+  xmlSchema *schema = g_hash_table_lookup (schemas, file);
+  if (schema == NULL)
+    {
+      g_autofree char *path = g_build_filename (tw_share_directory (), file, NULL);
+      g_autofree char *message = NULL;
+      xmlSchemaParserCtxt *context = xmlSchemaNewParserCtxt (path);
+      if (context != NULL)
+        {
+          xmlSchemaSetParserStructuredErrors (context, (xmlStructuredErrorFunc)on_schema_error,
+                                              &message);
+          schema = xmlSchemaParse (context);
+          xmlSchemaFreeParserCtxt (context);
+        }
+      if (schema != NULL)
+        g_hash_table_insert (schemas, g_strdup (file), schema);
+      else
+        g_set_error (error, kind->domain, kind->read, "schema %s cannot be used: %s", path,
+                     message != NULL ? message : "out of memory");
+    }
+  g_mutex_unlock (&lock);
+  return schema;
+}
+
+gboolean
+tw_xml_validate (xmlDoc *doc, const char *name, const TwXmlKind *kind, GError **error)
+{
+  xmlSchema *schema = get_schema (kind->schema_file, error, kind);
+  if (schema == NULL)
+    return FALSE;
+  g_autofree char *message = NULL;
+  int result = -1;
+  xmlSchemaValidCtxt *context = xmlSchemaNewValidCtxt (schema);
+  if (context != NULL)
+    {
+      xmlSchemaSetValidStructuredErrors (context, (xmlStructuredErrorFunc)on_schema_error,
+                                         &message);
+      result = xmlSchemaValidateDoc (context, doc);
+      xmlSchemaFreeValidCtxt (context);
+    }
+  if (result == 0 && message == NULL)
+    return TRUE;
+  if (message != NULL)
+    g_set_error (error, kind->domain, kind->schema, "%s:%s See share/%s", name, message,
+                 kind->schema_file);
+  else
+    g_set_error (error, kind->domain, kind->read, "%s: out of memory", name);
+  return FALSE;
+}
+
+/* ---- looking at a tree ---- */
+static char *
+take (xmlChar *text)
+{
+  char *copy = text != NULL ? g_strdup ((const char *)text) : NULL;
+  xmlFree (text);
+  return copy;
+}
+
+char *
+tw_xml_get (const xmlNode *node, const char *attribute)
+{
+  return take (xmlGetNoNsProp (node, (const xmlChar *)attribute));
+}
+
+char *
+tw_xml_get_text (const xmlNode *node)
+{
+  char *text = take (xmlNodeGetContent (node));
+  return text != NULL ? g_strstrip (text) : g_strdup ("");
+}
+
+gboolean
+tw_xml_is (const xmlNode *node, const char *name)
+{
+  return node->type == XML_ELEMENT_NODE && node->ns == NULL
+         && strcmp ((const char *)node->name, name) == 0;
+}
+
+void
+tw_xml_append_escaped (GString *out, const char *text, gboolean attribute)
+{
+  for (const char *at = text; *at != '\0'; at++)
+    switch (*at)
+      {
+      case '&':
+        g_string_append (out, "&amp;");
+        break;
+      case '<':
+        g_string_append (out, "&lt;");
+        break;
+      case '>':
+        g_string_append (out, "&gt;");
+        break;
+      case '\r':
+        g_string_append (out, "&#13;");
+        break;
+      case '"':
+      case '\n':
+      case '\t':
+        if (attribute)
+          g_string_append_printf (out, *at == '"' ? "&quot;" : "&#%d;", *at);
+        else
+          g_string_append_c (out, *at);
+        break;
+      default:
+        g_string_append_c (out, *at);
+      }
+}
