@@ -9,41 +9,41 @@ G_BEGIN_DECLS
 
 typedef struct
 {
-  char *text;       /* "s > 0: finish gives rsqrt(mean + eps) with eps = 1e-6" */
+  char *text; /* "s > 0: finish gives rsqrt(mean + eps) with eps = 1e-6" */
 } TwCondition;
 
 typedef struct
 {
-  const char *rule;  /* "hoist-scale"; static */
-  char *node;        /* the node it was applied to */
+  const char *rule;     /* "hoist-scale"; static */
+  char *node;           /* the node it was applied to */
   char *before, *after; /* formulas, e.g. "((h * rstd) * gamma) @ w_up" */
-  char *proof;       /* one line a student follows */
-  char **conditions; /* ticked, NULL-terminated */
-  gint64 bytes_saved;/* memory traffic at the graph's default dimensions, >= 0 */
+  char *proof;          /* one line a student follows */
+  char **conditions;    /* ticked, NULL-terminated */
+  gint64 bytes_saved;   /* memory traffic at the graph's default dimensions, >= 0 */
   int launches_saved;
-  char *saves;       /* the same in words */
-  TwGraph *graph;    /* after this step */
+  char *saves;    /* the same in words */
+  TwGraph *graph; /* after this step */
 } TwStep;
 
 typedef struct
 {
   const char *rule; /* static */
   char *node;
-  char *reason;     /* the condition that failed, with the values found */
+  char *reason; /* the condition that failed, with the values found */
 } TwRefusal;
 
 typedef struct
 {
-  gboolean fuse;    /* FALSE: expand composites only (--fuse none) */
-  gboolean pack;    /* fold column scales into frozen weights, pack siblings: a prepare-time copy */
+  gboolean fuse; /* FALSE: expand composites only (--fuse none) */
+  gboolean pack; /* fold column scales into frozen weights, pack siblings: a prepare-time copy */
 } TwRewriteOptions;
 
 typedef struct
 {
-  TwGraph *graph;       /* the result */
-  TwTyping *typing;     /* of the result; good */
-  GPtrArray *steps;     /* TwStep */
-  GPtrArray *refusals;  /* TwRefusal */
+  TwGraph *graph;         /* the result */
+  TwTyping *typing;       /* of the result; good */
+  GPtrArray *steps;       /* TwStep */
+  GPtrArray *refusals;    /* TwRefusal */
   GPtrArray *diagnostics; /* warnings, e.g. eps below 1e-12 */
 } TwRewrite;
 
