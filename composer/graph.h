@@ -26,6 +26,7 @@ typedef enum
 #define TW_GRAPH_MAX_BYTES (16 << 20)
 #define TW_GRAPH_MAX_DEPTH 64
 #define TW_ID_MAX 63
+#define TW_DIMENSION_MAX ((gint64)1 << 40) /* a dynamic dimension's maximum where none is stated */
 
 typedef struct
 {

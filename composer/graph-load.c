@@ -1,0 +1,463 @@
+/* From graph.xml to TwGraph. What a file holds that we do not know is kept as text: attributes
+ * after ours, comments and foreign elements where they stood. */
+#include "graph-private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct
+{
+  const char *name; /* of the file */
+  TwGraph *graph;
+  GError **error;
+  GHashTable *places; /* node id -> <place>, until its node has been read */
+} Reader;
+
+static TwXmlKind
+xml_kind (void)
+{
+  return (TwXmlKind){ .domain = TW_GRAPH_ERROR,
+                      .read = TW_GRAPH_ERROR_READ,
+                      .schema = TW_GRAPH_ERROR_SCHEMA,
+                      .what = "graph",
+                      .schema_file = "graph.xsd",
+                      .max_bytes = TW_GRAPH_MAX_BYTES,
+                      .max_depth = TW_GRAPH_MAX_DEPTH };
+}
+
+static gboolean fail (const Reader *reader, const xmlNode *node, const char *format, ...)
+    G_GNUC_PRINTF (3, 4);
+
+static gboolean
+fail (const Reader *reader, const xmlNode *node, const char *format, ...)
+{
+  va_list args;
+  va_start (args, format);
+  g_autofree char *message = g_strdup_vprintf (format, args);
+  va_end (args);
+  g_set_error (reader->error, TW_GRAPH_ERROR, TW_GRAPH_ERROR_SCHEMA, "%s:%ld: %s", reader->name,
+               xmlGetLineNo (node), message);
+  return FALSE;
+}
+
+/* ---- what we do not know ---- */
+static void
+append_namespaces (GString *out, const xmlNode *node)
+{
+  for (const xmlNs *ns = node->nsDef; ns != NULL; ns = ns->next)
+    {
+      g_string_append_printf (out, ns->prefix != NULL ? " xmlns:%s=\"" : " xmlns%s=\"",
+                              ns->prefix != NULL ? (const char *)ns->prefix : "");
+      tw_xml_append_escaped (out, ns->href != NULL ? (const char *)ns->href : "", TRUE);
+      g_string_append_c (out, '"');
+    }
+}
+
+/* Attributes but those in `known`, NULL-terminated. */
+static char *
+keep_attributes (const xmlNode *node, const char *const *known)
+{
+  g_autoptr (GString) out = g_string_new (NULL);
+  append_namespaces (out, node);
+  for (const xmlAttr *attr = node->properties; attr != NULL; attr = attr->next)
+    {
+      if (attr->ns == NULL && g_strv_contains (known, (const char *)attr->name))
+        continue;
+      xmlChar *value = xmlNodeListGetString (node->doc, attr->children, 1);
+      if (attr->ns != NULL && attr->ns->prefix != NULL)
+        g_string_append_printf (out, " %s:%s=\"", attr->ns->prefix, attr->name);
+      else
+        g_string_append_printf (out, " %s=\"", attr->name);
+      tw_xml_append_escaped (out, value != NULL ? (const char *)value : "", TRUE);
+      g_string_append_c (out, '"');
+      xmlFree (value);
+    }
+  return out->len > 0 ? g_string_free (g_steal_pointer (&out), FALSE) : NULL;
+}
+
+static gboolean
+is_kept (const xmlNode *node)
+{
+  return node->type == XML_COMMENT_NODE || node->type == XML_PI_NODE
+         || (node->type == XML_ELEMENT_NODE && node->ns != NULL);
+}
+
+static void
+keep (GString *out, const xmlNode *node)
+{
+  xmlBuffer *buffer = xmlBufferCreate ();
+  if (buffer == NULL || xmlNodeDump (buffer, node->doc, (xmlNode *)node, 0, 0) < 0)
+    {
+      xmlBufferFree (buffer);
+      return;
+    }
+  if (out->len > 0)
+    g_string_append_c (out, '\n');
+  g_string_append (out, (const char *)xmlBufferContent (buffer));
+  xmlBufferFree (buffer);
+}
+
+static char *
+steal (GString *kept)
+{
+  char *text = kept->len > 0 ? g_strdup (kept->str) : NULL;
+  g_string_set_size (kept, 0);
+  return text;
+}
+
+/* Comments and foreign elements among the children that `node` has no more use for. */
+static char *
+keep_inside (const xmlNode *node)
+{
+  g_autoptr (GString) kept = g_string_new (NULL);
+  for (const xmlNode *child = node->children; child != NULL; child = child->next)
+    if (is_kept (child))
+      keep (kept, child);
+  return steal (kept);
+}
+
+/* ---- elements ---- */
+static double
+get_number (const xmlNode *node, const char *attribute)
+{
+  g_autofree char *text = tw_xml_get (node, attribute);
+  return text != NULL ? g_ascii_strtod (text, NULL) : 0;
+}
+
+static gint64
+get_integer (const xmlNode *node, const char *attribute, gint64 fallback)
+{
+  g_autofree char *text = tw_xml_get (node, attribute);
+  return text != NULL ? g_ascii_strtoll (text, NULL, 10) : fallback;
+}
+
+static gboolean
+read_params (Reader *reader, const xmlNode *node, TwNodeRecord *record)
+{
+  static const char *const known[] = { "name", "value", NULL };
+  g_autoptr (GString) kept = g_string_new (NULL);
+  for (const xmlNode *child = node->children; child != NULL; child = child->next)
+    if (is_kept (child))
+      keep (kept, child);
+    else if (tw_xml_is (child, "param"))
+      {
+        g_autofree char *name = tw_xml_get (child, "name");
+        g_autofree char *value = tw_xml_get (child, "value");
+        if (name == NULL || value == NULL)
+          continue; /* a newer format */
+        for (int i = 0; i < record->view.n_params; i++)
+          if (strcmp (record->view.params[i].name, name) == 0)
+            return fail (reader, child, "node %s sets parameter %s twice; take one away",
+                         record->view.id, name);
+        tw_node_record_set_param (record, name, value);
+        TwExtra *extra = &record->param_extras[record->view.n_params - 1];
+        extra->before = steal (kept);
+        extra->attributes = keep_attributes (child, known);
+        extra->inside = keep_inside (child);
+      }
+  record->extra.inside = steal (kept);
+  return TRUE;
+}
+
+static gboolean
+read_node (Reader *reader, const xmlNode *node, char *before)
+{
+  static const char *const known[] = { "id", "block", "label", "origin", NULL };
+  static const char *const place_known[] = { "node", "x", "y", NULL };
+  g_autofree char *id = tw_xml_get (node, "id");
+  g_autofree char *block = tw_xml_get (node, "block");
+  if (id == NULL || block == NULL)
+    {
+      g_free (before);
+      return TRUE; /* a newer format */
+    }
+  TwNodeRecord *record = tw_node_record_new (id, block);
+  record->extra.before = before;
+  record->extra.attributes = keep_attributes (node, known);
+  record->view.label = tw_xml_get (node, "label");
+  record->view.origin = tw_xml_get (node, "origin");
+  record->view.line = (int)xmlGetLineNo (node);
+  const TwNode *other = tw_graph_get_node (reader->graph, id);
+  gboolean good
+      = other == NULL
+            ? read_params (reader, node, record)
+            : fail (reader, node, "a second node %s; the first is in line %d. Rename one", id,
+                    other->line);
+  const xmlNode *place = g_hash_table_lookup (reader->places, id);
+  if (!good)
+    {
+      tw_node_record_unref (record);
+      return FALSE;
+    }
+  if (place != NULL)
+    {
+      record->view.placed = TRUE;
+      record->view.x = get_number (place, "x");
+      record->view.y = get_number (place, "y");
+      record->place.attributes = keep_attributes (place, place_known);
+      record->place.inside = keep_inside (place);
+      g_hash_table_remove (reader->places, id);
+    }
+  tw_graph_exchange_node (reader->graph, NULL, record);
+  return TRUE;
+}
+
+/* "node.port" into its two halves. */
+static gboolean
+split (const char *text, char **node, char **port)
+{
+  const char *dot = text != NULL ? strchr (text, '.') : NULL;
+  if (dot == NULL)
+    return FALSE;
+  *node = g_strndup (text, (gsize)(dot - text));
+  *port = g_strdup (dot + 1);
+  return TRUE;
+}
+
+static void
+read_owed (const xmlNode *node, TwLinkRecord *record)
+{
+  g_autoptr (GArray) owed = g_array_new (FALSE, FALSE, sizeof (TwOwed));
+  g_autoptr (GPtrArray) texts = g_ptr_array_new_with_free_func (g_free);
+  for (const xmlNode *child = node->children; child != NULL; child = child->next)
+    if (tw_xml_is (child, "owed"))
+      {
+        char *id = tw_xml_get (child, "node"), *port = tw_xml_get (child, "port");
+        g_ptr_array_add (texts, id);
+        g_ptr_array_add (texts, port);
+        if (id == NULL || port == NULL)
+          continue;
+        TwOwed item = { id, port, (int)get_integer (child, "degree", 1),
+                        get_integer (child, "first", 0), get_integer (child, "columns", 0) };
+        g_array_append_val (owed, item);
+      }
+    else if (tw_xml_is (child, "shift"))
+      {
+        g_autofree char *mu = tw_xml_get (child, "mu"), *v = tw_xml_get (child, "v");
+        TwLink *view = &record->view;
+        if (view->shift_mu_node == NULL)
+          {
+            split (mu, (char **)&view->shift_mu_node, (char **)&view->shift_mu_port);
+            split (v, (char **)&view->shift_v_node, (char **)&view->shift_v_port);
+          }
+      }
+  tw_link_record_set_owed (record, (const TwOwed *)owed->data, (int)owed->len);
+}
+
+static gboolean
+read_link (Reader *reader, const xmlNode *node, char *before)
+{
+  static const char *const known[] = { "from", "to", "fuse", NULL };
+  g_autofree char *from = tw_xml_get (node, "from"), *to = tw_xml_get (node, "to");
+  g_autofree char *fuse = tw_xml_get (node, "fuse");
+  g_autofree char *from_node = NULL, *from_port = NULL, *to_node = NULL, *to_port = NULL;
+  if (!split (from, &from_node, &from_port) || !split (to, &to_node, &to_port))
+    {
+      g_free (before);
+      return TRUE; /* a newer format */
+    }
+  const TwLink *other = tw_graph_get_link_to (reader->graph, to_node, to_port);
+  if (other != NULL)
+    {
+      g_free (before);
+      return fail (reader, node,
+                   "a second link into %s; the first is in line %d. A port takes one value: take "
+                   "one away, or add the two in a block",
+                   to, other->line);
+    }
+  TwLinkRecord *record = tw_link_record_new (from_node, from_port, to_node, to_port);
+  record->view.fuse_required = fuse != NULL;
+  record->view.line = (int)xmlGetLineNo (node);
+  record->extra.before = before;
+  record->extra.attributes = keep_attributes (node, known);
+  record->extra.inside = keep_inside (node);
+  read_owed (node, record);
+  tw_graph_exchange_link (reader->graph, NULL, record);
+  return TRUE;
+}
+
+static gboolean
+read_dimension (Reader *reader, const xmlNode *node, char *before)
+{
+  static const char *const known[]
+      = { "name", "kind", "value", "min", "max", "multiple", NULL };
+  g_autofree char *name = tw_xml_get (node, "name"), *kind = tw_xml_get (node, "kind");
+  if (name == NULL || tw_graph_get_dimension (reader->graph, name) != NULL)
+    {
+      g_free (before);
+      return name == NULL
+             || fail (reader, node, "a second dimension %s; take one away or rename it", name);
+    }
+  gboolean dynamic = kind != NULL && strcmp (kind, "dynamic") == 0;
+  TwDimension view = { .name = name,
+                       .dynamic = dynamic,
+                       .value = get_integer (node, "value", 0),
+                       .minimum = get_integer (node, "min", 0),
+                       .maximum = get_integer (node, "max", TW_DIMENSION_MAX),
+                       .multiple = get_integer (node, "multiple", 1),
+                       .line = (int)xmlGetLineNo (node) };
+  TwDimensionRecord *record = tw_dimension_record_new (&view);
+  record->extra.before = before;
+  record->extra.attributes = keep_attributes (node, known);
+  record->extra.inside = keep_inside (node);
+  g_ptr_array_add (reader->graph->dimensions, record);
+  return TRUE;
+}
+
+/* Places come first: nodes then take theirs. */
+static gboolean
+index_places (Reader *reader, const xmlNode *root)
+{
+  for (const xmlNode *layout = root->children; layout != NULL; layout = layout->next)
+    for (const xmlNode *place = tw_xml_is (layout, "layout") ? layout->children : NULL;
+         place != NULL; place = place->next)
+      {
+        g_autofree char *id
+            = tw_xml_is (place, "place") ? tw_xml_get (place, "node") : NULL;
+        if (id != NULL && g_hash_table_contains (reader->places, id))
+          return fail (reader, place, "a second place of node %s; take one away", id);
+        if (id != NULL)
+          g_hash_table_insert (reader->places, g_steal_pointer (&id), (gpointer)place);
+      }
+  return TRUE;
+}
+
+/* After the nodes. Places of nodes that are not there stay as text. */
+static void
+read_layout (Reader *reader, const xmlNode *layout, char *before)
+{
+  static const char *const known[] = { NULL };
+  TwGraph *graph = reader->graph;
+  g_autoptr (GString) kept = g_string_new (NULL);
+  TwExtra *extra = &graph->layout;
+  tw_extra_clear (extra);
+  extra->before = before;
+  extra->attributes = keep_attributes (layout, known);
+  for (const xmlNode *child = layout->children; child != NULL; child = child->next)
+    {
+      g_autofree char *id = tw_xml_is (child, "place") ? tw_xml_get (child, "node") : NULL;
+      TwNodeRecord *record
+          = id != NULL ? (TwNodeRecord *)tw_graph_get_node (graph, id) : NULL;
+      if (is_kept (child) || (id != NULL && record == NULL))
+        keep (kept, child);
+      else if (record != NULL && kept->len > 0)
+        record->place.before = steal (kept);
+    }
+  extra->inside = steal (kept);
+}
+
+static gboolean
+read_children (Reader *reader, const xmlNode *root)
+{
+  static const char *const doc_known[] = { NULL };
+  TwGraph *graph = reader->graph;
+  const xmlNode *layout = NULL;
+  g_autofree char *layout_before = NULL;
+  g_autoptr (GString) kept = g_string_new (NULL);
+  if (!index_places (reader, root))
+    return FALSE;
+  for (const xmlNode *child = root->children; child != NULL; child = child->next)
+    {
+      gboolean good = TRUE;
+      if (is_kept (child))
+        keep (kept, child);
+      else if (tw_xml_is (child, "node"))
+        good = read_node (reader, child, steal (kept));
+      else if (tw_xml_is (child, "link"))
+        good = read_link (reader, child, steal (kept));
+      else if (tw_xml_is (child, "dimension"))
+        good = read_dimension (reader, child, steal (kept));
+      else if (tw_xml_is (child, "doc") && graph->doc == NULL)
+        {
+          graph->doc = tw_xml_get_text (child);
+          graph->doc_extra.before = steal (kept);
+          graph->doc_extra.attributes = keep_attributes (child, doc_known);
+        }
+      else if (tw_xml_is (child, "layout") && layout == NULL)
+        {
+          layout = child;
+          layout_before = steal (kept);
+        }
+      else if (child->type == XML_ELEMENT_NODE && !tw_graph_is_read_only (graph))
+        good = fail (reader, child, "a second <%s>; a graph has one", (const char *)child->name);
+      if (!good)
+        return FALSE;
+    }
+  graph->root.inside = steal (kept);
+  if (layout != NULL)
+    read_layout (reader, layout, g_steal_pointer (&layout_before));
+  return TRUE;
+}
+
+/* Comments before and after the root. */
+static char *
+keep_siblings (const xmlNode *first, const xmlNode *end)
+{
+  g_autoptr (GString) kept = g_string_new (NULL);
+  for (const xmlNode *node = first; node != NULL && node != end; node = node->next)
+    if (node->type == XML_COMMENT_NODE || node->type == XML_PI_NODE)
+      keep (kept, node);
+  return steal (kept);
+}
+
+static TwGraph *
+read_graph (xmlDoc *doc, const char *file, GError **error)
+{
+  static const char *const known[] = { "format", "name", NULL };
+  const xmlNode *root = xmlDocGetRootElement (doc);
+  TwXmlKind kind = xml_kind ();
+  gint64 format = root != NULL ? get_integer (root, "format", 0) : 0;
+  gboolean newer
+      = root != NULL && tw_xml_is (root, "graph") && format > TW_GRAPH_FORMAT && format < G_MAXINT;
+  if (!newer && !tw_xml_validate (doc, file, &kind, error))
+    return NULL;
+  g_autofree char *name = tw_xml_get (root, "name");
+  g_autoptr (GHashTable) places = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  g_autoptr (TwGraph) graph = tw_graph_new (name != NULL && tw_is_id (name) ? name : "graph");
+  Reader reader = { file, graph, error, places };
+  graph->format = (int)format;
+  graph->prolog = keep_siblings (doc->children, root);
+  graph->epilog = keep_siblings (root->next, NULL);
+  graph->root.attributes = keep_attributes (root, known);
+  return read_children (&reader, root) ? g_steal_pointer (&graph) : NULL;
+}
+
+static TwGraph *
+parse (const char *xml, gsize length, const char *file, GError **error)
+{
+  TwXmlKind kind = xml_kind ();
+  xmlDoc *doc = tw_xml_parse (xml, length, file, &kind, error);
+  if (doc == NULL)
+    return NULL;
+  TwGraph *graph = read_graph (doc, file, error);
+  xmlFreeDoc (doc);
+  if (graph == NULL)
+    return NULL;
+  g_autofree char *canonical = tw_graph_to_xml (graph);
+  graph->canonical = strlen (canonical) == length && memcmp (canonical, xml, length) == 0;
+  return graph;
+}
+
+TwGraph *
+tw_graph_parse (const char *xml, gsize length, GError **error)
+{
+  return parse (xml, length, "graph", error);
+}
+
+TwGraph *
+tw_graph_load (const char *path, GError **error)
+{
+  TwXmlKind kind = xml_kind ();
+  gsize length;
+  g_autofree char *text = tw_xml_read_file (path, &kind, &length, error);
+  return text != NULL ? parse (text, length, path, error) : NULL;
+}
+
+TwGraph *
+tw_graph_from_body (const xmlNode *body, const char *name, GError **error)
+{
+  g_autoptr (GHashTable) places = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  g_autoptr (TwGraph) graph = tw_graph_new (name);
+  Reader reader = { "body", graph, error, places };
+  return read_children (&reader, body) ? g_steal_pointer (&graph) : NULL;
+}
