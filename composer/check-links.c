@@ -183,16 +183,6 @@ tw_check_links (TwCheck *check)
         n->bad_link = TRUE;
       if (to_port < 0)
         continue;
-      if (n->links[to_port] != NULL)
-        {
-          g_autofree char *found
-              = g_strdup_printf ("%s.%s and %s.%s", n->links[to_port]->from_node,
-                                 n->links[to_port]->from_port, link->from_node, link->from_port);
-          tw_check_add (check, TW_SEVERITY_ERROR, "duplicate-use", to, link->to_port, link->line,
-                        found, "one link", "remove one of the links", "two links end in %s.%s",
-                        n->id, link->to_port);
-          continue;
-        }
       n->links[to_port] = link;
       n->sources[to_port] = from;
       n->source_ports[to_port] = from_port;

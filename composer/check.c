@@ -62,12 +62,7 @@ make_nodes (TwCheck *check, const TwCatalog *catalog)
       TwNodeTyping *n = &typing->nodes[i];
       n->node = tw_graph_get_nth_node (check->graph, i);
       n->id = g_strdup (n->node->id);
-      if (!g_hash_table_contains (typing->index, n->id))
-        g_hash_table_insert (typing->index, n->id, GINT_TO_POINTER (i + 1));
-      else
-        tw_check_add (check, TW_SEVERITY_ERROR, "duplicate-use", i, NULL, n->node->line, n->id,
-                      "an id of its own", "rename one of the two", "two nodes are called %s",
-                      n->id);
+      g_hash_table_insert (typing->index, n->id, GINT_TO_POINTER (i + 1));
     }
   for (int i = 0; i < typing->n_nodes; i++)
     {

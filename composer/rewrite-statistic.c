@@ -136,9 +136,11 @@ place_finish (TwRewriting *rewriting, const char *id, const TwBlock *block)
   GPtrArray *conditions = tw_conditions_new ();
   tw_conditions_add (conditions, "%s is not wired to an output", id);
   tw_conditions_add (conditions,
-                     "one number a row: each of its %u reader%s computes it in its "
-                     "prologue",
-                     readers->len, readers->len == 1 ? "" : "s");
+                     readers->len == 1
+                         ? "one number a row: its reader computes it in its prologue"
+                         : "one number a row: each of its %u readers computes it in its "
+                           "prologue",
+                     readers->len);
   tw_rewriting_step (rewriting, rule, id, before, after,
                      "A value may be computed where it is read instead of being stored and loaded.",
                      conditions, 2 * tw_rewriting_get_bytes (rewriting, type), 1, NULL);

@@ -195,12 +195,13 @@ test_packed (void)
     {
       Case c;
       g_autofree char *body = g_strdup_printf (
-          INPUT ("gate", "f32", "T, H") INPUT ("up", "f32", "T, H") INPUT ("pair", "f32", "T, 2*H")
+          INPUT ("gate", "f32", "T, H") INPUT ("up", "f32", "T, H") NODE ("pair", "input",
+                    PARAM ("dtype", "f32") PARAM ("shape", "T, 2*H") PARAM ("partner", "%s"))
               NODE ("a", "swiglu", "") NODE ("b", "swiglu", PARAM ("partner", "%s"))
                   NODE ("o", "output", "") NODE ("q", "output", "") LINK ("gate.y", "a.gate")
                       LINK ("up.y", "a.up") LINK ("pair.y", "b.pair") LINK ("a.y", "o.x")
                           LINK ("b.y", "q.x"),
-          partner[v]);
+          partner[v], partner[v]);
       open_case (&c, ROWS ("3") DIM ("H", "fixed", "16"), body);
       const TwTensor *gate = give (&c, "gate", 2, 3, 16), *up = give (&c, "up", 2, 3, 16);
       TwTensor *pair = give (&c, "pair", 2, 3, 32);

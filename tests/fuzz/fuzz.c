@@ -172,7 +172,7 @@ add_files (Fuzz *fuzz, const char *folder, const char *suffix, int depth)
   for (const char *name; dir != NULL && (name = g_dir_read_name (dir)) != NULL;)
     g_ptr_array_add (names, g_strdup (name));
   /* Folder order differs from machine to machine; runs must not. */
-  g_ptr_array_sort (names, (GCompareFunc)(void (*) (void))strcmp);
+  g_ptr_array_sort (names, compare_names);
   for (guint i = 0; i < names->len; i++)
     {
       const char *name = g_ptr_array_index (names, i);
