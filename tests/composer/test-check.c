@@ -350,7 +350,7 @@ test_pairs (void)
   check_type (t, "s", "y", "bf16[T, 1024]");
   expect ("dim T dynamic 8\nx: input | dtype=bf16 | shape=T, 7 | partner=interleaved-1\ns: swiglu "
           "| partner=interleaved-1\n" OUT "x.y > s.pair\ns.y > out.x\n",
-          "dimension-mismatch s.pair");
+          "layout-mismatch x; dimension-mismatch s.pair");
 }
 
 static void
