@@ -99,11 +99,10 @@ fail_at_force (TwHoist *hoist, const TwStop *stop, const char *const *operands)
       for (int j = 0; law->inputs[j]; j++)
         if (!g_strv_contains (operands, law->inputs[j]))
           {
-            fail (
-                hoist, stop,
-                "%s (%s) adds %s, which does not owe %s as %s does: the scale must be paid before "
-                "the addition",
-                stop->id, block->id, law->inputs[j], s, operands[i]);
+            fail (hoist, stop,
+                  "%s (%s) joins %s to %s, and %s does not owe %s: the scale must be paid before "
+                  "the two meet",
+                  stop->id, block->id, law->inputs[j], operands[i], law->inputs[j], s);
             return;
           }
   for (int i = 0; operands[i]; i++)
@@ -305,12 +304,12 @@ look_at_output (TwHoist *hoist, TwStop *stop, int output, const char *const *ope
   const char *port = stop->block->outputs[output].name;
   gboolean linear = TRUE;
   int degree = predict (hoist, stop, operands, degrees, port, &linear);
-  stop->nonlinear |= !linear;
   if (degree == TW_LAW_NONE)
     {
       fail_at_force (hoist, stop, operands);
       return FALSE;
     }
+  stop->nonlinear |= !linear;
   if (!linear && !hoist->positive)
     {
       fail (hoist, stop, "past %s (%s) a scale moves only if it is positive: %s", stop->id,

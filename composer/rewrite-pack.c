@@ -485,8 +485,9 @@ tw_rewrite_pack_siblings (TwRewriting *rewriting)
   g_autoptr (GArray) pairs = tw_rewriting_find_siblings (rewriting, "pack-siblings", FALSE);
   for (guint i = 0; i < pairs->len && !rewriting->failed; i++)
     {
-      const TwSiblings *siblings = &g_array_index (pairs, TwSiblings, i);
+      TwSiblings *siblings = &g_array_index (pairs, TwSiblings, i);
       Pair pair = { .packed = NULL };
+      tw_rewriting_refresh_siblings (rewriting, siblings);
       if (may_pack (rewriting, siblings) && find_pair (rewriting, siblings, &pair))
         pack (rewriting, siblings, &pair);
     }

@@ -148,6 +148,8 @@ typedef struct
 /* TwSiblings of the graph, each product in at most one pair; refusals are recorded under `rule`
  * if `refuse`. g_array_unref. */
 GArray *tw_rewriting_find_siblings (TwRewriting *rewriting, const char *rule, gboolean refuse);
+/* What feeds a pair, after another pair has been merged. */
+void tw_rewriting_refresh_siblings (TwRewriting *rewriting, TwSiblings *pair);
 /* The elementwise node where values of both meet, through elementwise nodes; NULL. */
 const char *tw_rewriting_find_meeting (TwRewriting *rewriting, const TwSiblings *siblings);
 

@@ -273,6 +273,14 @@ tw_rewriting_find_siblings (TwRewriting *rewriting, const char *rule, gboolean r
   return pairs;
 }
 
+void
+tw_rewriting_refresh_siblings (TwRewriting *rewriting, TwSiblings *pair)
+{
+  pair->a = tw_rewriting_get_source (rewriting, pair->first, "a");
+  pair->b0 = tw_rewriting_get_source (rewriting, pair->first, "b");
+  pair->b1 = tw_rewriting_get_source (rewriting, pair->second, "b");
+}
+
 /* All readers of one output read another, owing what they owed. */
 static void
 rewire (TwRewriting *rewriting, TwEnd from, TwEnd to)
@@ -334,5 +342,9 @@ tw_rewrite_merge_siblings (TwRewriting *rewriting)
     return;
   g_autoptr (GArray) pairs = tw_rewriting_find_siblings (rewriting, "merge-siblings", TRUE);
   for (guint i = 0; i < pairs->len && !rewriting->failed; i++)
-    merge (rewriting, &g_array_index (pairs, TwSiblings, i));
+    {
+      TwSiblings *pair = &g_array_index (pairs, TwSiblings, i);
+      tw_rewriting_refresh_siblings (rewriting, pair);
+      merge (rewriting, pair);
+    }
 }
