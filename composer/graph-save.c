@@ -3,6 +3,7 @@
 #include "graph-private.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -23,12 +24,12 @@ put_integer (GString *out, const char *attribute, gint64 value)
   g_string_append_printf (out, " %s=\"%" G_GINT64_FORMAT "\"", attribute, value);
 }
 
-/* The shortest text that reads back as the same number. */
+/* The shortest text that reads back as the same number; no exponent where it is an integer. */
 static void
 put_number (GString *out, const char *attribute, double value)
 {
   char text[G_ASCII_DTOSTR_BUF_SIZE], format[8];
-  int digits = 1;
+  int digits = value == floor (value) && fabs (value) < 1e15 ? 15 : 1;
   do
     {
       g_snprintf (format, sizeof format, "%%.%dg", digits++);
