@@ -334,8 +334,11 @@ expand_node (TwGraph *graph, const TwCatalog *catalog, const TwTyping *typing, c
   g_autoptr (TwGraph) before = tw_graph_copy (graph);
   g_autoptr (TwHistory) history = tw_history_new (graph);
   g_autoptr (GHashTable) names = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
-  Expansion expansion
-      = { graph, catalog, typing, tw_graph_get_node (before, id), block, history, names };
+  Expansion expansion = { graph, catalog, typing, NULL, block, history, names };
+  /* Looked for along the list: an index of the copy would be made for this alone. */
+  for (int i = 0; i < tw_graph_get_n_nodes (before) && !expansion.node; i++)
+    if (strcmp (tw_graph_get_nth_node (before, i)->id, id) == 0)
+      expansion.node = tw_graph_get_nth_node (before, i);
   tw_history_begin (history, "expand");
   gboolean good = expand (&expansion, outputs, error);
   tw_history_end (history);

@@ -37,8 +37,9 @@ typedef struct
   GHashTable *positions; /* id -> double*: a topological order */
   GHashTable *settled;   /* ids of scales that have moved as far as they should */
   GHashTable *places;    /* id -> TwPlace*, or NULL: not computed since the graph changed */
-  GStringChunk *chunk;
-  gboolean failed; /* a command did not apply: what is in `graph` is not to be used */
+  GStringChunk *chunk;   /* the result's */
+  GPtrArray *commands;   /* since the last step */
+  gboolean failed;       /* a command did not apply: what is in `graph` is not to be used */
 } TwRewriting;
 
 /* rewrite.c */

@@ -19,6 +19,34 @@ tw_rewriting_keep (TwRewriting *rewriting, const char *text)
   return text ? g_string_chunk_insert_const (rewriting->chunk, text) : NULL;
 }
 
+static void
+free_command (gpointer data)
+{
+  TwCommand *command = data;
+  g_free ((gpointer)command->owed);
+  g_free (command);
+}
+
+/* Keeps a command, so that the graph after a step can be made again. */
+static void
+record (TwRewriting *rewriting, const TwCommand *command)
+{
+  TwCommand *kept = g_memdup2 (command, sizeof *command);
+  const char **texts[] = { &kept->node,  &kept->port, &kept->to_node, &kept->to_port,
+                           &kept->block, &kept->name, &kept->value };
+  for (gsize i = 0; i < G_N_ELEMENTS (texts); i++)
+    *texts[i] = tw_rewriting_keep (rewriting, *texts[i]);
+  TwOwed *owed = command->n_owed > 0 ? g_new (TwOwed, command->n_owed) : NULL;
+  for (int i = 0; i < command->n_owed; i++)
+    {
+      owed[i] = command->owed[i];
+      owed[i].node = tw_rewriting_keep (rewriting, owed[i].node);
+      owed[i].port = tw_rewriting_keep (rewriting, owed[i].port);
+    }
+  kept->owed = owed;
+  g_ptr_array_add (rewriting->commands, kept);
+}
+
 gboolean
 tw_rewriting_apply (TwRewriting *rewriting, const TwCommand *command)
 {
@@ -26,7 +54,10 @@ tw_rewriting_apply (TwRewriting *rewriting, const TwCommand *command)
   if (rewriting->failed)
     return FALSE;
   if (tw_graph_apply (rewriting->graph, command, &error))
-    return TRUE;
+    {
+      record (rewriting, command);
+      return TRUE;
+    }
   rewriting->failed = TRUE;
   g_ptr_array_add (rewriting->result->diagnostics,
                    tw_diagnostic_new ("rewrite-failed", TW_SEVERITY_WARNING, command->node, NULL, 0,
@@ -353,7 +384,8 @@ tw_rewriting_step (TwRewriting *rewriting, const char *rule, const char *node, c
   step->bytes_saved = MAX (bytes, 0);
   step->launches_saved = launches;
   step->saves = saves ? saves : describe_saving (step->bytes_saved, launches);
-  step->graph = tw_graph_copy (rewriting->graph);
+  step->commands = rewriting->commands;
+  rewriting->commands = g_ptr_array_new_with_free_func (free_command);
   g_ptr_array_add (rewriting->result->steps, step);
 }
 
@@ -381,7 +413,8 @@ free_step (gpointer data)
   g_free (step->proof);
   g_strfreev (step->conditions);
   g_free (step->saves);
-  tw_graph_free (step->graph);
+  tw_graph_free (step->snapshot);
+  g_ptr_array_unref (step->commands);
   g_free (step);
 }
 
@@ -449,6 +482,8 @@ expand_one (TwRewriting *rewriting, const char *id, const TwTyping *typing)
                      "A composite means its body, so that replacing one by the other changes "
                      "nothing.",
                      conditions, 0, 0, g_strdup ("nothing by itself: the parts can now move"));
+  TwStep *step = g_ptr_array_index (rewriting->result->steps, rewriting->result->steps->len - 1);
+  step->snapshot = tw_graph_copy (rewriting->graph);
 }
 
 static void
@@ -552,7 +587,9 @@ tw_rewrite (const TwGraph *graph, const TwCatalog *catalog, const TwRewriteOptio
                             .drawn = graph,
                             .catalog = catalog,
                             .options = options ? options : &defaults };
-  rewriting.chunk = g_string_chunk_new (4096);
+  result->drawn = tw_graph_copy (graph);
+  result->strings = rewriting.chunk = g_string_chunk_new (4096);
+  rewriting.commands = g_ptr_array_new_with_free_func (free_command);
   rewriting.likes = g_hash_table_new_full (g_str_hash, g_str_equal, NULL, g_free);
   rewriting.positions = g_hash_table_new_full (g_str_hash, g_str_equal, NULL, g_free);
   rewriting.settled = g_hash_table_new (g_str_hash, g_str_equal);
@@ -589,7 +626,7 @@ tw_rewrite (const TwGraph *graph, const TwCatalog *catalog, const TwRewriteOptio
   g_hash_table_unref (rewriting.likes);
   g_hash_table_unref (rewriting.positions);
   g_hash_table_unref (rewriting.settled);
-  g_string_chunk_free (rewriting.chunk);
+  g_ptr_array_unref (rewriting.commands);
   return result;
 }
 
@@ -603,5 +640,24 @@ tw_rewrite_free (TwRewrite *rewrite)
   g_ptr_array_unref (rewrite->steps);
   g_ptr_array_unref (rewrite->refusals);
   g_ptr_array_unref (rewrite->diagnostics);
+  tw_graph_free (rewrite->drawn);
+  g_string_chunk_free (rewrite->strings);
   g_free (rewrite);
+}
+
+TwGraph *
+tw_rewrite_get_graph (const TwRewrite *rewrite, int step)
+{
+  int last = MIN (step, (int)rewrite->steps->len - 1), first = last;
+  while (first >= 0 && !((const TwStep *)rewrite->steps->pdata[first])->snapshot)
+    first--;
+  const TwStep *base = first >= 0 ? rewrite->steps->pdata[first] : NULL;
+  TwGraph *graph = tw_graph_copy (base ? base->snapshot : rewrite->drawn);
+  for (int i = first + 1; i <= last; i++)
+    {
+      const TwStep *next = rewrite->steps->pdata[i];
+      for (guint c = 0; c < next->commands->len; c++)
+        tw_graph_apply (graph, next->commands->pdata[c], NULL);
+    }
+  return graph;
 }

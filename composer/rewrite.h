@@ -21,8 +21,10 @@ typedef struct
   char **conditions;    /* ticked, NULL-terminated */
   gint64 bytes_saved;   /* memory traffic at the graph's default dimensions, >= 0 */
   int launches_saved;
-  char *saves;    /* the same in words */
-  TwGraph *graph; /* after this step */
+  char *saves; /* the same in words */
+  /* Private: how the graph after this step is made; see tw_rewrite_get_graph. */
+  TwGraph *snapshot;
+  GPtrArray *commands;
 } TwStep;
 
 typedef struct
@@ -45,6 +47,8 @@ typedef struct
   GPtrArray *steps;       /* TwStep */
   GPtrArray *refusals;    /* TwRefusal */
   GPtrArray *diagnostics; /* warnings, e.g. eps below 1e-12 */
+  TwGraph *drawn;         /* what was rewritten, a copy */
+  GStringChunk *strings;  /* private */
 } TwRewrite;
 
 /* `graph` must check without errors under `options`' target (the caller did so). */
@@ -52,6 +56,10 @@ TwRewrite *tw_rewrite (const TwGraph *graph, const TwCatalog *catalog,
                        const TwRewriteOptions *options);
 void tw_rewrite_free (TwRewrite *rewrite);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (TwRewrite, tw_rewrite_free)
+
+/* The graph after step number `step`; -1: as drawn. Kept as what changed, since steps are many and
+ * few of them are looked at. Transfer: the caller owns it. */
+TwGraph *tw_rewrite_get_graph (const TwRewrite *rewrite, int step);
 
 /* Names of all rules, NULL-terminated. Static. */
 const char *const *tw_rewrite_rules (void);
