@@ -126,6 +126,15 @@ add_node (TwGraph *graph, const TwCommand *command, GError **error)
   return TRUE;
 }
 
+/* Most ids differ early, and a call costs more than that. */
+static inline gboolean
+is_same (const char *a, const char *b)
+{
+  while (*a == *b && *a != '\0')
+    a++, b++;
+  return *a == *b;
+}
+
 static gboolean
 remove_node (TwGraph *graph, const TwCommand *command, GError **error)
 {
@@ -135,8 +144,8 @@ remove_node (TwGraph *graph, const TwCommand *command, GError **error)
   for (guint i = graph->links->len; i-- > 0;)
     {
       TwLinkRecord *link = graph->links->pdata[i];
-      if (strcmp (link->view.from_node, node->view.id) == 0
-          || strcmp (link->view.to_node, node->view.id) == 0)
+      if (is_same (link->view.from_node, node->view.id)
+          || is_same (link->view.to_node, node->view.id))
         tw_graph_exchange_link (graph, link, NULL);
     }
   tw_graph_exchange_node (graph, node, NULL);

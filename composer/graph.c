@@ -96,12 +96,14 @@ drop_indices (TwGraph *graph)
 static void
 exchange (GPtrArray *list, gpointer old, gpointer new)
 {
-  guint at;
+  guint at = 0;
+  while (old != NULL && at < list->len && list->pdata[at] != old)
+    at++;
   if (old == NULL)
     g_ptr_array_add (list, new);
-  else if (g_ptr_array_find (list, old, &at) && new != NULL)
+  else if (at < list->len && new != NULL)
     list->pdata[at] = new;
-  else
+  else if (at < list->len)
     g_ptr_array_steal_index (list, at);
 }
 
