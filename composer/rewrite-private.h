@@ -39,6 +39,7 @@ typedef struct
   GHashTable *places;    /* id -> TwPlace*, or NULL: not computed since the graph changed */
   GStringChunk *chunk;   /* the result's */
   GPtrArray *commands;   /* since the last step */
+  gboolean merged;       /* merge-scales has run */
   gboolean failed;       /* a command did not apply: what is in `graph` is not to be used */
 } TwRewriting;
 

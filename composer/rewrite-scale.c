@@ -163,7 +163,8 @@ void
 tw_rewrite_merge_scales (TwRewriting *rewriting)
 {
   g_autoptr (GPtrArray) scales = tw_rewriting_list (rewriting, tw_rewriting_is_scale);
-  gboolean again = g_hash_table_size (rewriting->settled) > 0;
+  gboolean again = rewriting->merged;
+  rewriting->merged = TRUE;
   for (guint i = 0; i < scales->len && !rewriting->failed; i++)
     {
       const char *second = scales->pdata[i];
