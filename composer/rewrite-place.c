@@ -33,6 +33,10 @@ place_node (TwRewriting *rewriting, const char *node, const TwBlock *block)
     place = (TwPlace){ place.level + (matrix && place.epilogue), FALSE };
   else if (block->kind == TW_KIND_SOURCE)
     place = (TwPlace){ 0, FALSE };
+  else if (block->formula && block->kind == TW_KIND_ELEMENTWISE
+           && !tw_formula_is_elementwise (block->formula))
+    /* It reads elements of other columns, which must be in memory. */
+    place = (TwPlace){ place.level + place.epilogue, FALSE };
   return place;
 }
 

@@ -318,6 +318,8 @@ wire_port (Maker *maker, Shape *shape, const TwPortSpec *port)
   double reuse = port->role == TW_ROLE_MATRIX ? (left ? 0.92 : 0.35) : 0.7;
   if (!left && strcmp (port->dims[0] ? port->dims[0] : "", "M") == 0 && n_dims == 2)
     reuse = 0.85;
+  if (strcmp (shape->block->id, "interleave") == 0)
+    reuse = 0; /* it is for weights */
   const Value *value = NULL;
   if (chance (maker, reuse))
     value = find_value (maker, port->role, wanted, n_dims, known || literal ? &dtype : NULL);
