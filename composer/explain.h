@@ -13,9 +13,4 @@ char *tw_explain_derivation (const TwPlan *plan, const TwCatalog *catalog);
 /* Kernels, what each reads and writes, edges through memory with reasons. g_free. */
 char *tw_explain_plan (const TwPlan *plan, const TwCatalog *catalog, const TwMachine *machine);
 
-/* The value of an output port as a formula in the blocks' notation, inlined down to nodes for which
- * `stop` holds (NULL: sources only). g_free. */
-char *tw_explain_value (const TwGraph *graph, const TwCatalog *catalog, const char *node,
-                        const char *port, GHashTable *stop);
-
 G_END_DECLS
