@@ -40,6 +40,15 @@ get_reader_kernel (const TwPlanning *planning, int reader)
   return planning->nodes[reader].kernel;
 }
 
+/* TRUE if the kernel gathers the very statistic that a finish turns into a number. */
+static gboolean
+is_gathered_in (const TwPlanning *planning, int finish, int kernel)
+{
+  const GArray *inputs = planning->nodes[finish].inputs;
+  return inputs->len > 0
+         && planning->nodes[g_array_index (inputs, TwPlanInput, 0).source].kernel == kernel;
+}
+
 static char *
 explain_memory (const TwPlanning *planning, const TwPlanNode *source, const TwPlanNode *reader,
                 const TwPlanInput *input, int kernel)
@@ -99,14 +108,15 @@ add_edge (TwPlanning *planning, int reader, const TwPlanInput *input)
       edge->where = "memory";
       edge->reason = g_strdup_printf ("the caller wants %s", n->node->id);
     }
-  else if (tw_planning_is_prologue (planning, input->source))
+  else if (tw_planning_is_prologue (planning, input->source)
+           && !is_gathered_in (planning, input->source, kernel))
     {
       edge->where = "prologue";
       edge->reason = g_strdup_printf ("%s is computed once for the rows of a tile, where it is read: "
                                       "in the prologue of %s",
                                       source->node->id, get_kernel_name (planning, kernel));
     }
-  else if (source->kernel >= 0 && source->kernel == kernel)
+  else if (source->kernel == kernel || tw_planning_is_prologue (planning, input->source))
     {
       edge->where = "register";
       edge->reason

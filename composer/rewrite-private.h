@@ -8,6 +8,7 @@
 
 #include "command.h"
 #include "law.h"
+#include "notation.h"
 #include "rewrite.h"
 
 G_BEGIN_DECLS
@@ -91,10 +92,14 @@ gint64 tw_rewriting_get_extent (const TwRewriting *rewriting, const TwDim *dim);
 /* rewrite-place.c */
 TwPlace tw_rewriting_get_place (TwRewriting *rewriting, const char *node);
 
-/* rewrite-formula.c: the value of an output port in the blocks' notation, expanded through the
- * nodes in `open` (a set of ids; NULL: none but `node`). g_free. */
-char *tw_rewriting_print (const TwRewriting *rewriting, const char *node, const char *port,
-                          GHashTable *open);
+/* The value of an output port, expanded through the nodes in `open` (a set of ids; NULL: none but
+ * `node`). g_free. */
+static inline char *
+tw_rewriting_print (const TwRewriting *rewriting, const char *node, const char *port,
+                    GHashTable *open)
+{
+  return tw_notation_print (rewriting->graph, rewriting->catalog, node, port, open, NULL);
+}
 
 /* The rules, in the order they run. */
 void tw_rewrite_merge_scales (TwRewriting *rewriting);   /* rewrite-scale.c */

@@ -2,7 +2,7 @@
 
 #include "emit-private.h"
 
-#include "../../composer/explain.h"
+#include "../../composer/notation.h"
 
 #include <string.h>
 
@@ -151,7 +151,7 @@ tw_emit_store_formula (const TwEmit *emit, const TwKernel *kernel, int store)
       g_hash_table_add (stop, read->node);
     }
   g_autofree char *value
-      = tw_explain_value (emit->plan->rewrite->graph, emit->catalog, s->node, s->port, stop);
+      = tw_notation_print (emit->plan->rewrite->graph, emit->catalog, s->node, s->port, NULL, stop);
   return g_strdup_printf ("%s = %s", buffer->name, value);
 }
 

@@ -1,5 +1,5 @@
-/* Formulas of a derivation, printed from the blocks' notation: "((h * rstd) * gamma) @ w_up". */
-#include "rewrite-private.h"
+/* See notation.h. */
+#include "notation.h"
 
 #include <string.h>
 
@@ -9,8 +9,9 @@
 
 typedef struct
 {
-  const TwRewriting *rewriting;
-  GHashTable *open;
+  const TwGraph *graph;
+  const TwCatalog *catalog;
+  GHashTable *open, *stop;
   int depth, visits;
 } Printer;
 
@@ -74,7 +75,7 @@ print_name (Printer *printer, const char *name, const TwBlock *block, const TwNo
     return g_strdup (node->id);
   if (port)
     {
-      const TwLink *link = tw_graph_get_link_to (printer->rewriting->graph, node->id, port->id);
+      const TwLink *link = tw_graph_get_link_to (printer->graph, node->id, port->id);
       if (!link)
         return g_strdup ("?");
       g_autofree char *text = print_value (printer, link->from_node, link->from_port);
@@ -116,10 +117,11 @@ print_notation (Printer *printer, const TwBlock *block, const TwNode *node)
 static char *
 print_value (Printer *printer, const char *node, const char *port)
 {
-  const TwNode *n = tw_graph_get_node (printer->rewriting->graph, node);
-  const TwBlock *block = n ? tw_catalog_get (printer->rewriting->catalog, n->block) : NULL;
-  gboolean open
-      = printer->depth == 0 || (printer->open && g_hash_table_contains (printer->open, node));
+  const TwNode *n = tw_graph_get_node (printer->graph, node);
+  const TwBlock *block = n ? tw_catalog_get (printer->catalog, n->block) : NULL;
+  gboolean open = printer->depth == 0
+                  || (printer->stop ? !g_hash_table_contains (printer->stop, node)
+                                    : printer->open && g_hash_table_contains (printer->open, node));
   if (!block || !block->notation || block->kind == TW_KIND_SOURCE || !open
       || printer->depth >= MAX_DEPTH || printer->visits++ >= MAX_VISITS)
     {
@@ -135,10 +137,10 @@ print_value (Printer *printer, const char *node, const char *port)
 }
 
 char *
-tw_rewriting_print (const TwRewriting *rewriting, const char *node, const char *port,
-                    GHashTable *open)
+tw_notation_print (const TwGraph *graph, const TwCatalog *catalog, const char *node,
+                   const char *port, GHashTable *open, GHashTable *stop)
 {
-  Printer printer = { rewriting, open, 0, 0 };
+  Printer printer = { graph, catalog, open, stop, 0, 0 };
   g_autofree char *text = print_value (&printer, node, port);
   if (strlen (text) <= MAX_LENGTH)
     return g_steal_pointer (&text);
