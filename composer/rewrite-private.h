@@ -106,24 +106,7 @@ void tw_rewrite_merge_scales (TwRewriting *rewriting);   /* rewrite-scale.c */
 void tw_rewrite_hoist_scales (TwRewriting *rewriting);   /* rewrite-hoist.c */
 void tw_rewrite_fold_columns (TwRewriting *rewriting);   /* rewrite-pack.c */
 void tw_rewrite_pack_siblings (TwRewriting *rewriting);  /* rewrite-pack.c */
-void tw_rewrite_merge_siblings (TwRewriting *rewriting); /* rewrite-scale.c */
-gboolean tw_rewriting_is_scale (const TwBlock *block);
-int tw_rewriting_get_degree (const TwRewriting *rewriting, const char *scale);
-void tw_rewriting_set_degree (TwRewriting *rewriting, const char *scale, int degree);
-/* TRUE if scale_rows takes the power. */
-gboolean tw_rewriting_degree_fits (const TwRewriting *rewriting, int degree);
-/* TRUE if the scale that a port gives is known to be > 0; the condition in words either way,
- * g_free. */
-gboolean tw_rewriting_is_positive (const TwRewriting *rewriting, TwEnd s, char **words);
-/* The link into `to` owes what the link into `like` owed, and s to the power (0: nothing) in place
- * of what was said of s. */
-void tw_rewriting_owe_like (TwRewriting *rewriting, TwEnd to, const TwLink *like, TwEnd s,
-                            int degree);
-/* Folds `second` into what feeds it, another power of the same scale; a step. FALSE with a refusal
- * if it may not be. */
-gboolean tw_rewriting_merge_scale (TwRewriting *rewriting, const char *second);
-
-/* rewrite-siblings.c */
+void tw_rewrite_merge_siblings (TwRewriting *rewriting); /* rewrite-siblings.c */
 void tw_rewrite_split_statistics (TwRewriting *rewriting); /* rewrite-statistic.c */
 void tw_rewrite_place_finishes (TwRewriting *rewriting);   /* rewrite-statistic.c */
 
