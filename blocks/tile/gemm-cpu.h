@@ -30,7 +30,7 @@ typedef struct
   TwView a, b[2];
   int n_b;                      /* weights: 1 or 2 */
   int group;                    /* b[0] is a packed pair, so many columns of each partner in turn */
-  int a_columns, b_columns;     /* stored by columns: ld is the distance of columns */
+  int a_columns, b_columns[2];  /* stored by columns: ld is the distance of columns */
   int threads;                  /* <= 0: all there are */
 } TwGemm;
 
@@ -123,13 +123,14 @@ tw_pack_a (const TwGemm *g, int64_t m, int rows, int64_t k, int depth, float *a)
 TW_HOST void
 tw_pack_b (const TwGemm *g, int which, int64_t n, int columns, int64_t k, int depth, float *b)
 {
-  const TwView *v = &g->b[g->group > 0 ? 0 : which];
+  const int from = g->group > 0 ? 0 : which, by_columns = g->b_columns[from];
+  const TwView *v = &g->b[from];
 
   for (int j = 0; j < columns; j += TW_NR, b += (int64_t) TW_NR * TW_KC)
     {
       int width = columns - j < TW_NR ? columns - j : TW_NR;
 
-      if (g->group == 0 && !g->b_columns)
+      if (g->group == 0 && !by_columns)
         for (int i = 0; i < depth; i++)
           tw_convert (g->dtype, v, (k + i) * v->ld + n + j, 1, width, TW_NR, b + i * TW_NR, 1);
       else
@@ -137,9 +138,9 @@ tw_pack_b (const TwGemm *g, int which, int64_t n, int columns, int64_t k, int de
           {
             int64_t column
                 = g->group > 0 ? tw_pair_column (n + j + c, g->group, which) : n + j + c;
-            int64_t offset = g->b_columns ? column * v->ld + k : k * v->ld + column;
+            int64_t offset = by_columns ? column * v->ld + k : k * v->ld + column;
 
-            tw_convert (g->dtype, v, c < width ? offset : 0, g->b_columns ? 1 : v->ld,
+            tw_convert (g->dtype, v, c < width ? offset : 0, by_columns ? 1 : v->ld,
                         c < width ? depth : 0, depth, b + c, TW_NR);
           }
     }

@@ -693,7 +693,6 @@ print_gemm (Printer *printer, TwText *text)
   g_autofree char *depth
       = kernel->depth != NULL ? tw_dim_to_c (kernel->depth, "v->d_") : g_strdup ("1");
   TwEmitOperand a = tw_emit_kernel_operand (k, node, block, 0);
-  TwEmitOperand b = tw_emit_kernel_operand (k, node, block, 1);
   g_autofree char *view_a = tw_emit_view_name (k->emit, a.buffer);
 
   find_extents (printer, &rows, &columns);
@@ -707,13 +706,13 @@ print_gemm (Printer *printer, TwText *text)
   tw_text_line (text, "g.n_b = %d;", block->n_operands - 1);
   tw_text_line (text, "g.group = %d;", printer->group);
   tw_text_line (text, "g.a_columns = %d;", a.type->column_order);
-  tw_text_line (text, "g.b_columns = %d;", b.type->column_order);
   for (int i = 1; i < block->n_operands; i++)
     {
       TwEmitOperand operand = tw_emit_kernel_operand (k, node, block, i);
       g_autofree char *view = tw_emit_view_name (k->emit, operand.buffer);
 
       tw_text_line (text, "g.b[%d] = v->%s;", i - 1, view);
+      tw_text_line (text, "g.b_columns[%d] = %d;", i - 1, operand.type->column_order);
     }
   tw_text_line (text, "g.threads = v->threads;");
   tw_text_line (text, "tw_gemm (&g, %s_strip, v);", kernel->name);

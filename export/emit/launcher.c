@@ -662,8 +662,7 @@ print_launch (TwEmit *emit, TwText *text)
     {
       const TwDimension *dim = g_ptr_array_index (emit->dims, i);
 
-      tw_text_line (body, "v->d_%s = args->%s;", dim->name,
-                    (const char *)g_ptr_array_index (emit->dim_fields, i));
+      tw_text_line (body, "v->d_%s = d_%s;", dim->name, dim->name);
     }
   print_views (emit, body, TRUE);
   g_autofree char *printed = tw_text_steal (body);

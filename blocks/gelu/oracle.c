@@ -1,0 +1,17 @@
+/* The tanh form by its logistic twin: 0.5*(1 + tanh(u)) = 1/(1 + exp(-2u)). */
+#include "tests/blocks/oracle.h"
+
+void
+oracle (const OracleCase *c)
+{
+  const OracleTensor *x = oracle_input (c, "x");
+  const OracleTensor *y = oracle_output (c, "y");
+
+  for (int64_t i = 0; i < oracle_size (y); i++)
+    {
+      const long double v = x->data[i];
+      const long double u = sqrtl (2 / acosl (-1)) * v * (1 + 0.044715L * v * v);
+
+      y->data[i] = (double)(v / (1 + expl (-2 * u)));
+    }
+}
