@@ -318,8 +318,10 @@ wire_port (Maker *maker, Shape *shape, const TwPortSpec *port)
   double reuse = port->role == TW_ROLE_MATRIX ? (left ? 0.92 : 0.35) : 0.7;
   if (!left && strcmp (port->dims[0] ? port->dims[0] : "", "M") == 0 && n_dims == 2)
     reuse = 0.85;
-  if (strcmp (shape->block->id, "interleave") == 0)
-    reuse = 0; /* it is for weights */
+  gboolean moves = shape->block->kind == TW_KIND_ELEMENTWISE
+                   && !tw_formula_is_elementwise (shape->block->formula);
+  if (moves)
+    reuse = 0;
   const Value *value = NULL;
   if (chance (maker, reuse))
     value = find_value (maker, port->role, wanted, n_dims, known || literal ? &dtype : NULL);
@@ -345,7 +347,7 @@ wire_port (Maker *maker, Shape *shape, const TwPortSpec *port)
       g_autoptr (TwDim) dim = tw_dim_substitute (pattern, look_up_name, shape->names);
       g_string_append_printf (text, "%s%s", d ? ", " : "", tw_dim_get_text (dim));
     }
-  gboolean weight = strstr (text->str, "T") == NULL;
+  gboolean weight = moves || strstr (text->str, "T") == NULL;
   const char *name = known || literal ? tw_dtype_get_name (dtype) : choose_dtype (maker);
   if (port->role == TW_ROLE_PER_ROW && !known)
     name = "f32";
@@ -421,6 +423,9 @@ choose_param (Maker *maker, const Shape *shape, const TwParamSpec *param)
 static gboolean
 grow (Maker *maker, const TwBlock *block, const Value *first, char **id)
 {
+  /* What moves columns about is for weights. */
+  if (first && block->kind == TW_KIND_ELEMENTWISE && !tw_formula_is_elementwise (block->formula))
+    return FALSE;
   begin (maker);
   g_autofree char *node = add (maker, block->id);
   Shape shape = { block, node, NULL, NULL };
@@ -546,7 +551,8 @@ grow_siblings (Maker *maker)
       for (int tries = 0; tries < 20; tries++)
         {
           const TwBlock *block = blocks[below (maker, n_blocks)];
-          if (block->kind != TW_KIND_ELEMENTWISE || block->n_operands != 2)
+          if (block->kind != TW_KIND_ELEMENTWISE || block->n_operands != 2
+              || !tw_formula_is_elementwise (block->formula))
             continue;
           begin (maker);
           g_autofree char *node = add (maker, block->id);

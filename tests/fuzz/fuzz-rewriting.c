@@ -285,13 +285,14 @@ main (int argc, char **argv)
 {
   gint64 count = 300, seed = 1, nodes = 10;
   g_autofree char *emit = NULL;
-  gboolean verbose = FALSE;
+  gboolean verbose = FALSE, runnable = FALSE;
   g_autoptr (GError) error = NULL;
   const GOptionEntry entries[] = {
     { "count", 0, 0, G_OPTION_ARG_INT64, &count, "Graphs to try", "N" },
     { "seed", 0, 0, G_OPTION_ARG_INT64, &seed, "Seed of the random numbers", "S" },
     { "nodes", 0, 0, G_OPTION_ARG_INT64, &nodes, "Nodes of a graph, about", "N" },
     { "emit", 0, 0, G_OPTION_ARG_FILENAME, &emit, "Only write the graphs to a folder", "DIR" },
+    { "runnable", 0, 0, G_OPTION_ARG_NONE, &runnable, "Values stay in range", NULL },
     { "verbose", 0, 0, G_OPTION_ARG_NONE, &verbose, "Refusals of no listed kind in full", NULL },
     { NULL }
   };
@@ -315,7 +316,8 @@ main (int argc, char **argv)
       g_autofree char *name = g_strdup_printf ("f%" G_GINT64_FORMAT, i);
       g_autoptr (GRand) rand
           = g_rand_new_with_seed_array ((guint32[]){ (guint32)seed, (guint32)i }, 2);
-      GraphFuzz fuzz = { .catalog = catalog, .rand = rand, .n_nodes = (int)nodes };
+      GraphFuzz fuzz
+          = { .catalog = catalog, .rand = rand, .n_nodes = (int)nodes, .runs = runnable };
       g_autoptr (TwGraph) graph = graph_fuzz_make (&fuzz, name);
       if (emit)
         {
