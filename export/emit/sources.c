@@ -19,6 +19,7 @@ struct _TwSources
   GPtrArray *files;  /* Source in pasting order */
   GHashTable *seen;  /* path */
   GPtrArray *system; /* char* */
+  char *tile;        /* folder of the tile layer: of the first file added */
 };
 
 static void
@@ -51,6 +52,7 @@ tw_sources_free (TwSources *sources)
   g_ptr_array_unref (sources->files);
   g_hash_table_unref (sources->seen);
   g_ptr_array_unref (sources->system);
+  g_free (sources->tile);
   g_free (sources);
 }
 
@@ -143,6 +145,12 @@ add_file (TwSources *sources, const char *path, int depth, GError **error)
             continue;
           g_autofree char *name = g_strndup (what + 1, end - what - 1);
           g_autofree char *full = g_canonicalize_filename (name, directory);
+          if (g_str_has_prefix (name, "../tile/") && !g_file_test (full, G_FILE_TEST_EXISTS))
+            {
+              /* A user's own folder of blocks has no tile layer beside it. */
+              g_free (full);
+              full = g_canonicalize_filename (name + strlen ("../tile/"), sources->tile);
+            }
           if (!add_file (sources, full, depth + 1, error))
             return FALSE;
           continue;
@@ -171,6 +179,8 @@ add_file (TwSources *sources, const char *path, int depth, GError **error)
 gboolean
 tw_sources_add (TwSources *sources, const char *path, GError **error)
 {
+  if (sources->tile == NULL)
+    sources->tile = g_path_get_dirname (path);
   return add_file (sources, path, 0, error);
 }
 
