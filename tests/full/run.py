@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+"""The full suite: what ./bootstrap test runs.
+
+usage: run.py [--only NAME[,NAME...]] [--list]
+
+Each part runs in turn, its output in build/full/NAME.log; the last line sums them all up as
+"N passed, N failed, N skipped". Exit status 1 if anything failed.
+"""
+import argparse
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = ROOT / "build"
+LOGS = BUILD / "full"
+SUMMARY = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped.*)?$")
+
+
+class Part:
+    """Commands that run one after the other; counts come from meson or from summary lines."""
+
+    def __init__(self, name, what, commands, needs=()):
+        self.name, self.what, self.commands, self.needs = name, what, commands, needs
+
+
+def count(output):
+    """Passed, failed, skipped in a log: meson's totals, or lines "N passed, N failed"."""
+    passed = failed = skipped = 0
+    for line in output.splitlines():
+        match = re.match(r"^(Ok|Expected Fail|Fail|Unexpected Pass|Skipped|Timeout):\s+(\d+)\s*$",
+                         line)
+        if match:
+            number = int(match.group(2))
+            if match.group(1) in ("Ok", "Expected Fail"):
+                passed += number
+            elif match.group(1) == "Skipped":
+                skipped += number
+            else:
+                failed += number
+        match = SUMMARY.match(line.strip())
+        if match:
+            passed += int(match.group(1))
+            failed += int(match.group(2))
+            skipped += int(match.group(3) or 0)
+    return passed, failed, skipped
+
+
+def meson_part(name, what, setup, tests, environment=None, needs=()):
+    """A build of its own under build/, and some of its tests."""
+    folder = BUILD / "full" / ("build-" + name)
+    return Part(name, what, [
+        (["sh", "-c", f"test -e '{folder}/build.ninja' || meson setup '{folder}' '{ROOT}' "
+          + " ".join(setup)], environment),
+        (["ninja", "-C", str(folder)], environment),
+        (["meson", "test", "-C", str(folder), "--no-rebuild", "--print-errorlogs", *tests],
+         environment)], needs)
+
+
+def parts():
+    """All parts in order: cheap and telling ones first."""
+    program = BUILD / "export" / "tilewright"
+    sanitizers = dict(os.environ, ASAN_OPTIONS="detect_leaks=1:allocator_may_return_null=1",
+                      UBSAN_OPTIONS="halt_on_error=1:print_stacktrace=1", G_SLICE="always-malloc")
+    clang = dict(os.environ, CC="clang", CXX="clang++")
+    return [
+        Part("suite", "the quick and the full tests",
+             [(["meson", "test", "-C", str(BUILD), "--no-rebuild", "--print-errorlogs"], None)]),
+        meson_part("gcc", "gcc, every warning an error", ["--werror", "-Dbuildtype=release"],
+                   ["--suite", "quick", "--no-suite", "slow"]),
+        meson_part("clang", "clang, every warning an error",
+                   ["--werror"], ["--suite", "quick", "--no-suite", "slow"], clang, ("clang",)),
+        meson_part("sanitizers", "address, leak and undefined behaviour sanitizers",
+                   ["-Db_sanitize=address,undefined", "-Db_lundef=false"],
+                   ["--suite", "quick", "--no-suite", "slow"], sanitizers),
+        Part("fuzz", "mutated graphs, blocks and formulas; failing allocations",
+             [([sys.executable, str(ROOT / "tests/fuzz/run-fuzz.py"), "--count", "20000",
+                *[str(LOGS / "build-sanitizers/tests/fuzz" / ("fuzz-" + name))
+                  for name in ("graph-xml", "block-xml", "formula")]], sanitizers)]),
+        Part("readme", "what the README says",
+             [([sys.executable, str(ROOT / "tests/full/readme.py"), str(program)], None)]),
+    ]
+
+
+def run_part(part):
+    """Runs the commands; returns counts."""
+    missing = [tool for tool in part.needs if shutil.which(tool) is None]
+    if missing:
+        print(f"  {part.name}: skipped, {', '.join(missing)} not installed", flush=True)
+        return 0, 0, 1
+    log = LOGS / (part.name + ".log")
+    start = time.monotonic()
+    bad = None
+    with open(log, "w", encoding="utf-8", errors="replace") as out:
+        for command, environment in part.commands:
+            status = subprocess.run(command, stdout=out, stderr=subprocess.STDOUT, cwd=ROOT,
+                                    env=environment, check=False).returncode
+            if status != 0:
+                bad = f"{' '.join(command)[:200]}: exit status {status}"
+                break
+    passed, failed, skipped = count(log.read_text(encoding="utf-8", errors="replace"))
+    if bad and failed == 0:
+        failed = 1
+    elif passed == 0 and failed == 0:
+        passed = 1
+    print(f"  {part.name}: {passed} passed, {failed} failed, {skipped} skipped"
+          f"  ({time.monotonic() - start:.0f} s)", flush=True)
+    if failed:
+        if bad:
+            print(f"    {bad}")
+        for line in log.read_text(encoding="utf-8", errors="replace").splitlines()[-60:]:
+            print("    " + line)
+    return passed, failed, skipped
+
+
+def main():
+    """All parts, or those named."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", default="")
+    parser.add_argument("--list", action="store_true")
+    options = parser.parse_args()
+    LOGS.mkdir(parents=True, exist_ok=True)
+    total = [0, 0, 0]
+    for part in parts():
+        if options.list:
+            print(f"{part.name}: {part.what}")
+            continue
+        if options.only and part.name not in options.only.split(","):
+            continue
+        print(f"{part.name}: {part.what}", flush=True)
+        total = [a + b for a, b in zip(total, run_part(part))]
+    if not options.list:
+        print(f"{total[0]} passed, {total[1]} failed, {total[2]} skipped")
+    return 1 if total[1] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
