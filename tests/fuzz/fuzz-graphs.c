@@ -700,6 +700,28 @@ add_dimensions (Maker *maker)
   apply (maker, &rows);
 }
 
+/* Takes away what reaches no output. */
+static void
+remove_dead (Maker *maker)
+{
+  for (gboolean again = TRUE; again;)
+    {
+      again = FALSE;
+      for (int i = tw_graph_get_n_nodes (maker->graph) - 1; i >= 0; i--)
+        {
+          const TwNode *node = tw_graph_get_nth_node (maker->graph, i);
+          const TwBlock *block = tw_catalog_get (maker->fuzz->catalog, node->block);
+          g_autoptr (GPtrArray) links = tw_graph_get_links_from (maker->graph, node->id, NULL);
+          g_autofree char *id = g_strdup (node->id);
+          TwCommand remove = { .kind = TW_COMMAND_REMOVE_NODE, .node = id };
+          if (links->len > 0 || block->kind == TW_KIND_SINK)
+            continue;
+          apply (maker, &remove);
+          again = TRUE;
+        }
+    }
+}
+
 TwGraph *
 graph_fuzz_make (const GraphFuzz *fuzz, const char *name)
 {
@@ -738,6 +760,8 @@ graph_fuzz_make (const GraphFuzz *fuzz, const char *name)
         grow_any (&maker);
       }
   add_outputs (&maker);
+  if (fuzz->runs)
+    remove_dead (&maker);
   tw_history_free (maker.history);
   tw_typing_free (maker.typing);
   g_ptr_array_unref (maker.values);

@@ -14,7 +14,7 @@ typedef struct
   const TwCatalog *catalog;
   GRand *rand;
   int n_nodes;   /* wanted, without sources and sinks */
-  gboolean runs; /* only what a compiled program takes: no f32 overflow, modest sizes */
+  gboolean runs; /* nothing that reaches no output */
 } GraphFuzz;
 
 /* A graph that checks without errors. */

@@ -292,7 +292,7 @@ main (int argc, char **argv)
     { "seed", 0, 0, G_OPTION_ARG_INT64, &seed, "Seed of the random numbers", "S" },
     { "nodes", 0, 0, G_OPTION_ARG_INT64, &nodes, "Nodes of a graph, about", "N" },
     { "emit", 0, 0, G_OPTION_ARG_FILENAME, &emit, "Only write the graphs to a folder", "DIR" },
-    { "runnable", 0, 0, G_OPTION_ARG_NONE, &runnable, "Values stay in range", NULL },
+    { "runnable", 0, 0, G_OPTION_ARG_NONE, &runnable, "Without what reaches no output", NULL },
     { "verbose", 0, 0, G_OPTION_ARG_NONE, &verbose, "Refusals of no listed kind in full", NULL },
     { NULL }
   };

@@ -55,6 +55,23 @@ def write_main(folder, batch):
     return [main] + sources
 
 
+def try_check(program, which, folder):
+    """'' or the output of a check that failed. Bounds on rounding errors are about what is likely:
+    one seed in many may exceed them, two of three do not."""
+    wrong = []
+    for seed in ('1', '2', '3'):
+        try:
+            check = run([program, which, 'check', '--seed', seed], cwd=folder, timeout=120,
+                        env={**os.environ, 'OMP_NUM_THREADS': '2'})
+        except subprocess.TimeoutExpired:
+            return 'the check takes more than two minutes'
+        if check.returncode:
+            wrong.append(check.stdout[-2500:] or f'status {check.returncode}')
+        if not wrong or len(wrong) > 1:
+            break
+    return wrong[1] if len(wrong) > 1 else ''
+
+
 def try_batch(options, folder, batch):
     """List of (graph, what went wrong or '')."""
     found = {i: export(options, folder, i) for i in batch}
@@ -74,12 +91,7 @@ def try_batch(options, folder, batch):
         if warnings:
             found[i] = 'warnings\n' + '\n'.join(warnings[:5])
             continue
-        try:
-            check = run([program, str(i), 'check'], cwd=folder, timeout=120,
-                        env={**os.environ, 'OMP_NUM_THREADS': '2'})
-            found[i] = '' if check.returncode == 0 else check.stdout[-2500:] or 'check failed'
-        except subprocess.TimeoutExpired:
-            found[i] = 'the check takes more than two minutes'
+        found[i] = try_check(program, str(i), folder)
     return list(found.items())
 
 
