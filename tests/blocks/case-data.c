@@ -83,6 +83,10 @@ value_at (const Run *run, const TwType *type, const TwTensor *tensor, gint64 i, 
       const double scale = run->row_scales[row % run->n_rows];
       return draw (run->random) * (type->dtype == TW_DTYPE_F16 ? sqrt (scale) : scale);
     }
+  if (strcmp (run->fill, "offset") == 0 && tensor->n_dims > 1)
+    return 100 + draw (run->random) / 2;
+  if (strcmp (run->fill, "small") == 0 && tensor->n_dims > 1)
+    return 1e-3 * draw (run->random);
   return chosen ? special (run, type->dtype, i) : draw (run->random);
 }
 

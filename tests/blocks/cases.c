@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-static const char *const all_fills = "random rows zeros signed-zeros inf nan huge subnormal";
+static const char *const all_fills
+    = "random rows offset small zeros signed-zeros inf nan huge subnormal";
 /* Sizes of up to three dimensions, used in the order of the dimensions' names. */
 static const gint64 default_sizes[][3]
     = { { 1, 1, 1 },    { 1, 17, 64 },  { 0, 5, 9 },     { 3, 64, 17 },
