@@ -185,6 +185,10 @@ holds (const TwPlanning *planning, const TwPlanKernel *kernel, int node, const S
     return FALSE;
   if (kernel->mainloop == TW_MAINLOOP_GEMM && space->whole_row)
     return FALSE;
+  /* Elements of other columns are not in a tile. */
+  if (kernel->mainloop == TW_MAINLOOP_GEMM && n->block->kind == TW_KIND_ELEMENTWISE
+      && n->block->formula != NULL && !tw_formula_is_elementwise (n->block->formula))
+    return FALSE;
   if (space->width == NULL)
     return TRUE;
   if (space->half != NULL)
