@@ -122,18 +122,19 @@ print_value (Printer *printer, const char *node, const char *port)
   gboolean open = printer->depth == 0
                   || (printer->stop ? !g_hash_table_contains (printer->stop, node)
                                     : printer->open && g_hash_table_contains (printer->open, node));
+  int n_outputs = 0;
+  for (int p = 0; block && p < block->n_ports; p++)
+    n_outputs += block->ports[p].direction == TW_DIRECTION_OUT;
   if (!block || !block->notation || block->kind == TW_KIND_SOURCE || !open
       || printer->depth >= MAX_DEPTH || printer->visits++ >= MAX_VISITS)
-    {
-      int n_outputs = 0;
-      for (int p = 0; block && p < block->n_ports; p++)
-        n_outputs += block->ports[p].direction == TW_DIRECTION_OUT;
-      return n_outputs > 1 ? g_strdup_printf ("%s.%s", node, port) : g_strdup (node);
-    }
+    return n_outputs > 1 ? g_strdup_printf ("%s.%s", node, port) : g_strdup (node);
   printer->depth++;
-  char *text = print_notation (printer, block, n);
+  g_autofree char *text = print_notation (printer, block, n);
   printer->depth--;
-  return text;
+  if (n_outputs < 2)
+    return g_steal_pointer (&text);
+  return is_atomic (text) ? g_strdup_printf ("%s.%s", text, port)
+                          : g_strdup_printf ("(%s).%s", text, port);
 }
 
 char *

@@ -325,8 +325,10 @@ merge (TwRewriting *rewriting, const TwSiblings *pair)
   tw_conditions_add (conditions, "neither epilogue waits for a statistic of the other");
   if (meeting)
     tw_conditions_add (conditions, "their values meet in %s", meeting);
+  g_autofree char *three = tw_rewriting_print (rewriting, dual, "y0", NULL);
+  g_autofree char *four = tw_rewriting_print (rewriting, dual, "y1", NULL);
   tw_rewriting_step (rewriting, "merge-siblings", dual, g_strdup_printf ("%s; %s", one, two),
-                     tw_rewriting_print (rewriting, dual, "y0", NULL),
+                     g_strdup_printf ("%s; %s", three, four),
                      meeting ? "Two products over the same rows are one product over columns of "
                                "both: the rows are read once, and the pair is combined before it "
                                "is stored."
