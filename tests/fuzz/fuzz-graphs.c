@@ -734,8 +734,7 @@ graph_fuzz_make (const GraphFuzz *fuzz, const char *name)
   begin (&maker);
   g_autofree char *columns = choose_dim (&maker);
   g_autofree char *shape = g_strdup_printf ("T, %s", columns);
-  g_autofree char *x
-      = add_source (&maker, TW_ROLE_MATRIX, shape, tw_dtype_get_name (maker.dtype), FALSE);
+  g_free (add_source (&maker, TW_ROLE_MATRIX, shape, tw_dtype_get_name (maker.dtype), FALSE));
   end (&maker);
   for (int i = 0; i < 4 * fuzz->n_nodes && tw_graph_get_n_nodes (maker.graph) < 2 * fuzz->n_nodes;
        i++)
