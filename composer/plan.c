@@ -52,10 +52,33 @@ is_weight (const TwPlanning *planning, const TwPlanNode *n)
   return TRUE;
 }
 
+/* Nodes from which an output can be reached: a set of ids. What is computed for nobody is not. */
+static GHashTable *
+find_live (const TwGraph *graph, const TwCatalog *catalog, const GPtrArray *order)
+{
+  GHashTable *live = g_hash_table_new (g_str_hash, g_str_equal);
+  for (guint i = order->len; i-- > 0;)
+    {
+      const char *id = order->pdata[i];
+      const TwBlock *block = tw_catalog_get (catalog, tw_graph_get_node (graph, id)->block);
+      g_autoptr (GPtrArray) links = tw_graph_get_links_from (graph, id, NULL);
+      gboolean needed = block->kind == TW_KIND_SINK || block->kind == TW_KIND_SOURCE;
+      for (guint k = 0; k < links->len && !needed; k++)
+        needed = g_hash_table_contains (live, ((const TwLink *)links->pdata[k])->to_node);
+      if (needed)
+        g_hash_table_add (live, (char *)id);
+    }
+  return live;
+}
+
 static void
 read_graph (TwPlanning *planning)
 {
   g_autoptr (GPtrArray) order = tw_graph_sort (planning->graph, NULL);
+  g_autoptr (GHashTable) live = find_live (planning->graph, planning->catalog, order);
+  for (guint i = order->len; i-- > 0;)
+    if (!g_hash_table_contains (live, order->pdata[i]))
+      g_ptr_array_remove_index (order, i);
   planning->n_nodes = (int)order->len;
   planning->nodes = g_new0 (TwPlanNode, order->len + 1);
   planning->index = g_hash_table_new (g_str_hash, g_str_equal);

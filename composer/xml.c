@@ -226,6 +226,7 @@ get_schema (const char *file, GError **error, const TwXmlKind *kind)
   return schema;
 }
 
+/* Memory must not run out in here: libxml2 2.9.14's validator does not survive it. */
 gboolean
 tw_xml_validate (xmlDoc *doc, const char *name, const TwXmlKind *kind, GError **error)
 {
@@ -253,25 +254,35 @@ tw_xml_validate (xmlDoc *doc, const char *name, const TwXmlKind *kind, GError **
 }
 
 /* ---- looking at a tree ---- */
-static char *
-take (xmlChar *text)
+/* Text is copied node by node: libxml2's own functions allocate, and give NULL where that fails. */
+static void
+append_text (GString *out, const xmlNode *first)
 {
-  char *copy = text != NULL ? g_strdup ((const char *)text) : NULL;
-  xmlFree (text);
-  return copy;
+  for (const xmlNode *node = first; node != NULL; node = node->next)
+    if ((node->type == XML_TEXT_NODE || node->type == XML_CDATA_SECTION_NODE)
+        && node->content != NULL)
+      g_string_append (out, (const char *)node->content);
 }
 
 char *
 tw_xml_get (const xmlNode *node, const char *attribute)
 {
-  return take (xmlGetNoNsProp (node, (const xmlChar *)attribute));
+  for (const xmlAttr *attr = node->properties; attr != NULL; attr = attr->next)
+    if (attr->ns == NULL && strcmp ((const char *)attr->name, attribute) == 0)
+      {
+        GString *out = g_string_new (NULL);
+        append_text (out, attr->children);
+        return g_string_free (out, FALSE);
+      }
+  return NULL;
 }
 
 char *
 tw_xml_get_text (const xmlNode *node)
 {
-  char *text = take (xmlNodeGetContent (node));
-  return text != NULL ? g_strstrip (text) : g_strdup ("");
+  GString *out = g_string_new (NULL);
+  append_text (out, node->children);
+  return g_strstrip (g_string_free (out, FALSE));
 }
 
 gboolean

@@ -1,4 +1,5 @@
 #include "fuzz.h"
+#include "composer/xml.h"
 
 #include <libxml/parser.h>
 #include <libxml/xmlmemory.h>
@@ -39,19 +40,44 @@ fuzz_strdup (const char *text)
   return fails () ? NULL : strdup (text);
 }
 
-void
-fuzz_fail_begin (Fuzz *fuzz)
+static char *
+print_tree (xmlDoc *doc)
 {
-  static const int every[] = { 2, 10, 50, 200, 1000 };
-  failed = FALSE;
-  fail_every = every[g_rand_int_range (fail_random, 0, G_N_ELEMENTS (every))];
-  failing = fuzz->oom;
+  xmlChar *text = NULL;
+  int length = 0;
+  xmlDocDumpMemory (doc, &text, &length);
+  char *copy = g_strndup ((const char *)text, (gsize)length);
+  xmlFree (text);
+  return copy;
 }
 
 gboolean
-fuzz_fail_end (Fuzz *fuzz)
+fuzz_parse (Fuzz *fuzz, const GString *text)
 {
+  static const int every[] = { 2, 10, 50, 200, 1000 };
+  const TwXmlKind kind = { .domain = g_quark_from_static_string ("fuzz"),
+                           .what = "text",
+                           .max_bytes = 1 << 24,
+                           .max_depth = 64 };
+  g_autoptr (GError) error = NULL;
+  if (!fuzz->oom)
+    return FALSE;
+  failed = FALSE;
+  fail_every = every[g_rand_int_range (fail_random, 0, G_N_ELEMENTS (every))];
+  failing = TRUE;
+  xmlDoc *doc = tw_xml_parse (text->str, text->len, "text", &kind, &error);
   failing = FALSE;
+  if ((doc != NULL) == (error != NULL))
+    g_error ("a tree and an error, or neither");
+  if (doc != NULL)
+    {
+      xmlDoc *whole = tw_xml_parse (text->str, text->len, "text", &kind, NULL);
+      g_autofree char *a = print_tree (doc), *b = whole != NULL ? print_tree (whole) : NULL;
+      if (g_strcmp0 (a, b) != 0)
+        g_error ("something was lost while memory ran out:\n%s", text->str);
+      xmlFreeDoc (whole);
+      xmlFreeDoc (doc);
+    }
   return failed;
 }
 
