@@ -1,10 +1,10 @@
 /* The main loop of a matrix product on a CPU.
  *
  * Output tiles of 128 rows go to threads as they come. For each, 128 of K at a time, rows of `a`
- * and panels of the weights are converted to f32 into the thread's stack, small enough for the second
- * level cache, and multiplied into accumulators there; after the whole of K the epilogue sees the
- * tile in strips of 16 rows. The order in which an element's products are added is that of K,
- * whatever the sizes, the threads and what is fused, so its bits are too.
+ * and panels of the weights are converted to f32 into the thread's stack, small enough for the
+ * second level cache, and multiplied into accumulators there; after the whole of K the epilogue
+ * sees the tile in strips of 16 rows. The order in which an element's products are added is that
+ * of K, whatever the sizes, the threads and what is fused, so its bits are too.
  *
  * Two weights, or the two partners of a packed one, give two accumulators with half the columns
  * each; partners are sorted apart while they are packed. */
