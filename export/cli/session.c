@@ -18,7 +18,7 @@ complain (const char *format, ...)
 
 /* ---- options ---- */
 static Status
-check_options (const Session *session)
+check_options (Session *session)
 {
   if (session->target != NULL
       && !g_strv_contains (tw_emit_targets (), session->target))
@@ -34,7 +34,9 @@ check_options (const Session *session)
       complain ("--fuse %s: it is \"all\" (the default) or \"none\"", session->fuse);
       return STATUS_USAGE;
     }
-  if (session->max_kernels < 0)
+  if (session->max_kernels == G_MININT)
+    session->max_kernels = 0;
+  else if (session->max_kernels <= 0)
     {
       complain ("--max-kernels %d: it is a number from 1 on", session->max_kernels);
       return STATUS_USAGE;
@@ -89,7 +91,7 @@ session_parse (Session *session, int argc, char **argv, Takes takes, const char 
   g_autofree char *name = g_strdup_printf ("%s %s", "tilewright", argv[0]);
   g_autofree char *title = g_strdup_printf ("%s", arguments);
   g_autoptr (GOptionContext) context = g_option_context_new (title);
-  *session = (Session){ 0 };
+  *session = (Session){ .max_kernels = G_MININT };
   g_set_prgname (name);
   g_option_context_set_summary (context, summary);
   g_option_context_add_main_entries (context, common, NULL);
@@ -129,6 +131,12 @@ Status
 session_open_catalog (Session *session)
 {
   g_autoptr (GError) error = NULL;
+  for (int i = 0; session->blocks != NULL && session->blocks[i] != NULL; i++)
+    if (!g_file_test (session->blocks[i], G_FILE_TEST_IS_DIR))
+      {
+        complain ("--blocks %s: there is no such folder", session->blocks[i]);
+        return STATUS_IO;
+      }
   session->catalog = tw_catalog_new ((const char *const *)session->blocks, &error);
   if (session->catalog == NULL)
     {
@@ -240,8 +248,6 @@ session_plan (Session *session)
                           .pack = session->pack,
                           .max_kernels = session->max_kernels };
   TwPlanOptions apart = { .fuse = FALSE };
-  session->plan = tw_plan (session->graph, session->catalog, &fused);
-  session->unfused = tw_plan (session->graph, session->catalog, &apart);
   session->machine
       = tw_machine_load (session->machine_name != NULL ? session->machine_name : "cpu", &error);
   if (session->machine == NULL)
@@ -249,6 +255,8 @@ session_plan (Session *session)
       complain ("--machine: %s", error->message);
       return STATUS_USAGE;
     }
+  session->plan = tw_plan (session->graph, session->catalog, &fused);
+  session->unfused = tw_plan (session->graph, session->catalog, &apart);
   return print_diagnostics (session, session->plan->diagnostics, STATUS_FUSE);
 }
 
