@@ -2,9 +2,9 @@
  *
  * On a CPU exp, log, tanh and sigmoid have no branch and call nothing, so that loops over them
  * vectorise; they are within a few units in the last place of the exact value over the whole range,
- * subnormals included. On a GPU exp, sigmoid and what stands on them use its approximations: relative
- * error below 2^-21 + |x| 2^-24, far below a 16-bit store's. Rarer functions are the C library's. NaN
- * in gives NaN out, from min, max and relu too. */
+ * subnormals included. On a GPU exp, sigmoid and what stands on them use its approximations:
+ * relative error below 2^-21 + |x| 2^-24, far below a 16-bit store's. Rarer functions are the C
+ * library's. NaN in gives NaN out, from min, max and relu too. */
 #pragma once
 
 #include "convert.h" /* tw_round_to */
@@ -133,7 +133,10 @@ tw_sigmoid (float x)
 #ifdef __CUDACC__
   return __fdividef (1.0f, 1.0f + tw_exp (-x));
 #else
-  return 1.0f / (1.0f + tw_exp (-x));
+  /* e^-|x| cannot overflow, so that small results are not lost. */
+  const float t = tw_exp (-tw_abs (x));
+
+  return (x < 0.0f ? t : 1.0f) / (1.0f + t);
 #endif
 }
 

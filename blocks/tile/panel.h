@@ -127,7 +127,8 @@ tw_lane_acc (const TwPanel *p, int which, int lane, int r, int c)
 
 #define TW_FOR_ELEMENTS(p, r, c)                                                                   \
   for (int tw_lane = 0; tw_lane < 32; tw_lane++)                                                   \
-    for (int r = tw_lane / 4, tw_state = tw_lane % 4; r < (p)->rows; r += 8)                       \
+    for (int r = tw_lane / 4, tw_state __attribute__ ((unused)) = tw_lane % 4; r < (p)->rows;      \
+         r += 8)                                                                                   \
       for (int tw_j = 0, c = tw_lane_column ((p)->group, tw_lane, 0); tw_j < 16;                   \
            c = tw_lane_column ((p)->group, tw_lane, ++tw_j))
 
