@@ -25,19 +25,23 @@ get_kernel_name (const TwPlanning *planning, int kernel)
   return kernel >= 0 ? get_kernel (planning, kernel)->result->name : "the caller";
 }
 
-/* The kernel in which a reader reads, a finish's being that of its own first reader. */
+/* The kernel in which a reader reads. A finish is read for by each of its own readers: one apart from
+ * the kernel `made` tells why the value is stored. */
 static int
-get_reader_kernel (const TwPlanning *planning, int reader)
+get_reader_kernel (const TwPlanning *planning, int reader, int made)
 {
-  for (int hops = 0; tw_planning_is_prologue (planning, reader) && hops < planning->n_nodes; hops++)
+  const TwPlanNode *n = &planning->nodes[reader];
+  int kernel = n->kernel;
+  if (!tw_planning_is_prologue (planning, reader))
+    return kernel;
+  for (guint i = 0; i < n->outputs->len && (kernel < 0 || kernel == made); i++)
     {
-      const TwPlanNode *n = &planning->nodes[reader];
-      if (n->outputs->len == 0)
-        return -1;
-      const TwLink *link = n->outputs->pdata[0];
-      reader = GPOINTER_TO_INT (g_hash_table_lookup (planning->index, link->to_node)) - 1;
+      const TwLink *link = n->outputs->pdata[i];
+      int to = GPOINTER_TO_INT (g_hash_table_lookup (planning->index, link->to_node)) - 1;
+      if (to >= 0 && planning->nodes[to].kernel >= 0)
+        kernel = planning->nodes[to].kernel;
     }
-  return planning->nodes[reader].kernel;
+  return kernel;
 }
 
 /* TRUE if the kernel gathers the very statistic that a finish turns into a number. */
@@ -72,6 +76,11 @@ explain_memory (const TwPlanning *planning, const TwPlanNode *source, const TwPl
                             "read by %s",
                             from, get_kernel_name (planning, source->kernel),
                             get_kernel_name (planning, kernel));
+  if (reader->block->kind == TW_KIND_CONTRACTION && made != NULL
+      && made->mainloop == TW_MAINLOOP_ROWS)
+    return g_strdup_printf ("the product %s reads each row of %s once for every tile of its columns; "
+                            "%s makes the rows once, before",
+                            to, from, made->result->name);
   if (reader->block->kind == TW_KIND_CONTRACTION)
     return g_strdup_printf ("the product %s sums over whole rows of %s, and the tiles of %s that make "
                             "a row end at different times",
@@ -92,7 +101,7 @@ static void
 add_edge (TwPlanning *planning, int reader, const TwPlanInput *input)
 {
   const TwPlanNode *n = &planning->nodes[reader], *source = &planning->nodes[input->source];
-  int kernel = get_reader_kernel (planning, reader);
+  int kernel = get_reader_kernel (planning, reader, source->kernel);
   TwEdge *edge = g_new0 (TwEdge, 1);
   edge->from = tw_planning_key (input->link->from_node, input->link->from_port);
   edge->to = tw_planning_key (input->link->to_node, input->link->to_port);
