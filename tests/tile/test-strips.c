@@ -264,7 +264,8 @@ test_row_alone (void)
           Fixture alone = f;
 
           alone.c.rows = 1;
-          alone.c.a.data = (float *)f.c.a.data + m * f.c.a.ld;
+          if (which != STRIP_ROWS)
+            alone.c.a.data = (float *)f.c.a.data + m * f.c.a.ld;
           alone.c.x.data = (float *)f.c.x.data + m * f.c.x.ld;
           alone.c.scale.data = (float *)f.c.scale.data + m;
           StripCase one = run (&alone, which, 1, 1), row = all;
