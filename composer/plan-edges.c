@@ -81,11 +81,6 @@ explain_memory (const TwPlanning *planning, const TwPlanNode *source, const TwPl
     return g_strdup_printf ("the product %s reads each row of %s once for every tile of its columns; "
                             "%s makes the rows once, before",
                             to, from, made->result->name);
-  if (reader->block->kind == TW_KIND_CONTRACTION && made != NULL
-      && made->mainloop == TW_MAINLOOP_ROWS)
-    return g_strdup_printf ("the product %s reads its operand from memory; without it every tile of "
-                            "columns would compute %s again",
-                            to, from);
   if (reader->block->kind == TW_KIND_CONTRACTION)
     return g_strdup_printf ("the product %s sums over whole rows of %s, and the tiles of %s that make "
                             "a row end at different times",
