@@ -59,8 +59,8 @@ need_id (const TwCommand *command, const char *text, const char *what, GError **
 
 /* Text of one line that XML can hold. */
 static gboolean
-need_text (const TwCommand *command, const char *text, gsize most, gboolean lines,
-           const char *what, GError **error)
+need_text (const TwCommand *command, const char *text, gsize most, gboolean lines, const char *what,
+           GError **error)
 {
   if (!g_utf8_validate (text, -1, NULL))
     return fail (command, error, "the %s is not UTF-8", what);
@@ -79,10 +79,7 @@ static gboolean
 need_param_name (const TwCommand *command, GError **error)
 {
   const char *name = command->name != NULL ? command->name : "";
-  gboolean good = (g_ascii_isalpha (name[0]) || name[0] == '_') && strlen (name) <= TW_ID_MAX;
-  for (const char *at = name; *at != '\0'; at++)
-    good &= g_ascii_isalnum (*at) || *at == '_' || *at == '-';
-  return good || fail (command, error, "\"%s\" is no name of a parameter", name);
+  return tw_is_param_name (name) || fail (command, error, "\"%s\" is no name of a parameter", name);
 }
 
 static TwNodeRecord *
@@ -122,7 +119,9 @@ add_node (TwGraph *graph, const TwCommand *command, GError **error)
     return FALSE;
   if (tw_graph_get_node (graph, command->node) != NULL)
     return fail (command, error, "there is a node %s already", command->node);
-  tw_graph_exchange_node (graph, NULL, tw_node_record_new (command->node, command->block));
+  TwNodeRecord *record = tw_node_record_new (command->node, command->block);
+  tw_graph_claim_place (graph, record);
+  tw_graph_exchange_node (graph, NULL, record);
   return TRUE;
 }
 
@@ -185,6 +184,7 @@ rename_node (TwGraph *graph, const TwCommand *command, GError **error)
     return fail (command, error, "there is a node %s already", new);
   TwNodeRecord *renamed = tw_node_record_copy (node);
   tw_set_text (&renamed->view.id, new);
+  tw_graph_claim_place (graph, renamed);
   tw_graph_exchange_node (graph, node, renamed);
   for (guint i = 0; i < graph->links->len; i++)
     {
@@ -248,8 +248,8 @@ connect_ports (TwGraph *graph, const TwCommand *command, GError **error)
       || !need_id (command, command->to_port, "port", error))
     return FALSE;
   TwLinkRecord *old = find_link (graph, command);
-  TwLinkRecord *link = tw_link_record_new (command->node, command->port, command->to_node,
-                                           command->to_port);
+  TwLinkRecord *link
+      = tw_link_record_new (command->node, command->port, command->to_node, command->to_port);
   if (old != NULL)
     {
       link->view.fuse_required = old->view.fuse_required;
@@ -282,8 +282,10 @@ change_link (TwGraph *graph, const TwCommand *command, GError **error)
           || !need_id (command, owed->port, "port", error))
         return FALSE;
       if (owed->degree < -64 || owed->degree > 64 || owed->first_column < 0 || owed->n_columns < 0)
-        return fail (command, error, "degree %d of %s is not within -64 ... 64, or its columns are "
-                     "negative", owed->degree, owed->node);
+        return fail (command, error,
+                     "degree %d of %s is not within -64 ... 64, or its columns are "
+                     "negative",
+                     owed->degree, owed->node);
     }
   TwLinkRecord *copy = tw_link_record_copy (link);
   if (command->kind == TW_COMMAND_SET_OWED)
@@ -361,8 +363,7 @@ set_name (TwGraph *graph, const TwCommand *command, GError **error)
 static gboolean
 set_doc (TwGraph *graph, const TwCommand *command, GError **error)
 {
-  if (command->value != NULL
-      && !need_text (command, command->value, MAX_DOC, TRUE, "text", error))
+  if (command->value != NULL && !need_text (command, command->value, MAX_DOC, TRUE, "text", error))
     return FALSE;
   g_autofree char *text = command->value != NULL ? g_strstrip (g_strdup (command->value)) : NULL;
   tw_set_text ((const char **)&graph->doc, text != NULL && *text != '\0' ? text : NULL);
@@ -525,7 +526,6 @@ tw_history_get_undo_name (const TwHistory *history)
 const char *
 tw_history_get_redo_name (const TwHistory *history)
 {
-  return history->done < history->steps->len
-             ? ((Step *)history->steps->pdata[history->done])->name
-             : NULL;
+  return history->done < history->steps->len ? ((Step *)history->steps->pdata[history->done])->name
+                                             : NULL;
 }

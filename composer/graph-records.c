@@ -129,14 +129,17 @@ tw_link_record_new (const char *from_node, const char *from_port, const char *to
 }
 
 static void
-clear_owed (TwLink *view)
+clear_owed (TwLinkRecord *record)
 {
+  TwLink *view = &record->view;
   for (int i = 0; i < view->n_owed; i++)
     {
       g_free ((char *)view->owed[i].node);
       g_free ((char *)view->owed[i].port);
+      tw_extra_clear (&record->owed_extras[i]);
     }
   g_free ((TwOwed *)view->owed);
+  g_free (record->owed_extras);
 }
 
 void
@@ -149,7 +152,8 @@ tw_link_record_set_owed (TwLinkRecord *record, const TwOwed *owed, int n_owed)
       copy[i].node = g_strdup (owed[i].node);
       copy[i].port = g_strdup (owed[i].port);
     }
-  clear_owed (&record->view);
+  clear_owed (record);
+  record->owed_extras = n_owed > 0 ? g_new0 (TwExtra, n_owed) : NULL;
   record->view.owed = copy;
   record->view.n_owed = n_owed;
 }
@@ -167,7 +171,10 @@ tw_link_record_copy (const TwLinkRecord *record)
   copy->view.shift_v_node = g_strdup (view->shift_v_node);
   copy->view.shift_v_port = g_strdup (view->shift_v_port);
   tw_link_record_set_owed (copy, view->owed, view->n_owed);
+  for (int i = 0; i < view->n_owed; i++)
+    tw_extra_copy (&copy->owed_extras[i], &record->owed_extras[i]);
   tw_extra_copy (&copy->extra, &record->extra);
+  tw_extra_copy (&copy->shift, &record->shift);
   return copy;
 }
 
@@ -185,8 +192,9 @@ tw_link_record_unref (TwLinkRecord *record)
   g_free ((char *)view->shift_mu_port);
   g_free ((char *)view->shift_v_node);
   g_free ((char *)view->shift_v_port);
-  clear_owed (view);
+  clear_owed (record);
   tw_extra_clear (&record->extra);
+  tw_extra_clear (&record->shift);
   g_free (record);
 }
 

@@ -2,9 +2,7 @@
  * dimensions, nodes, links, layout, each in the graph's order. */
 #include "graph-private.h"
 
-#include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -39,12 +37,12 @@ put_number (GString *out, const char *attribute, double value)
   put (out, attribute, text);
 }
 
-/* Kept text, a line each; lines of a long comment stay as they are. */
+/* What was kept, each on a line of its own; lines of a long comment stay as they are. */
 static void
 put_lines (GString *out, const char *text, int indent)
 {
-  if (text != NULL)
-    g_string_append_printf (out, "%*s%s\n", indent, "", text);
+  for (const char *end; text != NULL && (end = strchr (text, TW_KEPT_END)) != NULL; text = end + 1)
+    g_string_append_printf (out, "%*s%.*s\n", indent, "", (int)(end - text), text);
 }
 
 /* Ends a start tag whose children were collected in `content`. */
@@ -119,22 +117,26 @@ put_link (GString *out, const TwLinkRecord *record)
   g_autofree char *from = g_strconcat (view->from_node, ".", view->from_port, NULL);
   g_autofree char *to = g_strconcat (view->to_node, ".", view->to_port, NULL);
   g_autoptr (GString) owed = g_string_new (NULL);
+  g_autoptr (GString) none = g_string_new (NULL);
   for (int i = 0; i < view->n_owed; i++)
     {
-      g_string_append (owed, "    <owed");
+      put_start (owed, "owed", &record->owed_extras[i], 4);
       put (owed, "node", view->owed[i].node);
       put (owed, "port", view->owed[i].port);
       put_integer (owed, "degree", view->owed[i].degree);
+      if (view->owed[i].first_column != 0 || view->owed[i].n_columns != 0)
+        put_integer (owed, "first", view->owed[i].first_column);
       if (view->owed[i].n_columns != 0)
-        {
-          put_integer (owed, "first", view->owed[i].first_column);
-          put_integer (owed, "columns", view->owed[i].n_columns);
-        }
-      g_string_append (owed, "/>\n");
+        put_integer (owed, "columns", view->owed[i].n_columns);
+      put_end (owed, "owed", &record->owed_extras[i], 4, none);
     }
-  if (view->shift_mu_node != NULL && view->shift_v_node != NULL)
-    g_string_append_printf (owed, "    <shift mu=\"%s.%s\" v=\"%s.%s\"/>\n", view->shift_mu_node,
-                            view->shift_mu_port, view->shift_v_node, view->shift_v_port);
+  if (view->shift_mu_node != NULL)
+    {
+      put_start (owed, "shift", &record->shift, 4);
+      g_string_append_printf (owed, " mu=\"%s.%s\" v=\"%s.%s\"", view->shift_mu_node,
+                              view->shift_mu_port, view->shift_v_node, view->shift_v_port);
+      put_end (owed, "shift", &record->shift, 4, none);
+    }
   put_start (out, "link", &record->extra, 2);
   put (out, "from", from);
   put (out, "to", to);
@@ -143,22 +145,29 @@ put_link (GString *out, const TwLinkRecord *record)
 }
 
 static void
+put_places (GString *out, const GPtrArray *records)
+{
+  g_autoptr (GString) none = g_string_new (NULL);
+  for (guint i = 0; i < records->len; i++)
+    {
+      const TwNodeRecord *record = records->pdata[i];
+      if (!record->view.placed)
+        continue;
+      put_start (out, "place", &record->place, 4);
+      put (out, "node", record->view.id);
+      put_number (out, "x", record->view.x);
+      put_number (out, "y", record->view.y);
+      put_end (out, "place", &record->place, 4, none);
+    }
+}
+
+static void
 put_layout (GString *out, const TwGraph *graph)
 {
   const TwExtra *extra = &graph->layout;
   g_autoptr (GString) places = g_string_new (NULL);
-  g_autoptr (GString) none = g_string_new (NULL);
-  for (guint i = 0; i < graph->nodes->len; i++)
-    {
-      const TwNodeRecord *record = graph->nodes->pdata[i];
-      if (!record->view.placed)
-        continue;
-      put_start (places, "place", &record->place, 4);
-      put (places, "node", record->view.id);
-      put_number (places, "x", record->view.x);
-      put_number (places, "y", record->view.y);
-      put_end (places, "place", &record->place, 4, none);
-    }
+  put_places (places, graph->nodes);
+  put_places (places, graph->lost);
   if (places->len == 0 && extra->before == NULL && extra->attributes == NULL
       && extra->inside == NULL)
     return;
@@ -196,6 +205,24 @@ tw_graph_to_xml (const TwGraph *graph)
   return g_string_free (out, FALSE);
 }
 
+/* The file that `path` names, through links, also one to a file that is not there yet. */
+static char *
+follow_links (const char *path)
+{
+  char *at = g_strdup (path);
+  for (int i = 0; i < 40; i++)
+    {
+      g_autofree char *link = g_file_read_link (at, NULL);
+      if (link == NULL)
+        break;
+      g_autofree char *folder = g_path_get_dirname (at);
+      g_free (at);
+      at = g_path_is_absolute (link) ? g_steal_pointer (&link)
+                                     : g_build_filename (folder, link, NULL);
+    }
+  return at;
+}
+
 gboolean
 tw_graph_save (TwGraph *graph, const char *path, gboolean *canonicalised, GError **error)
 {
@@ -209,15 +236,18 @@ tw_graph_save (TwGraph *graph, const char *path, gboolean *canonicalised, GError
     }
   g_autofree char *text = tw_graph_to_xml (graph);
   /* A link is written through; a new file replaces the old one in one step. */
-  char *target = realpath (path, NULL);
+  g_autofree char *target = follow_links (path);
   struct stat status;
-  int mode = target != NULL && stat (target, &status) == 0 ? (int)(status.st_mode & 07777) : 0666;
+  gboolean exists = stat (target, &status) == 0;
+  mode_t mode = exists ? status.st_mode & 0777 : 0666;
   g_autoptr (GError) inner = NULL;
-  gboolean good = g_file_set_contents_full (target != NULL ? target : path, text, -1,
-                                            G_FILE_SET_CONTENTS_CONSISTENT
-                                                | G_FILE_SET_CONTENTS_DURABLE,
-                                            mode, &inner);
-  free (target);
+  gboolean good = g_file_set_contents_full (
+      target, text, -1, G_FILE_SET_CONTENTS_CONSISTENT | G_FILE_SET_CONTENTS_DURABLE, (int)mode,
+      &inner);
+  /* The new file was made under the umask. */
+  if (good && exists && stat (target, &status) == 0 && (status.st_mode & 0777) != mode
+      && chmod (target, mode) != 0)
+    g_debug ("%s: its mode could not be kept", target);
   if (!good)
     {
       g_set_error (error, TW_GRAPH_ERROR, TW_GRAPH_ERROR_WRITE, "%s: cannot be written: %s", path,

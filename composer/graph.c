@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-G_DEFINE_QUARK (tw-graph-error-quark, tw_graph_error)
+G_DEFINE_QUARK (tw - graph - error - quark, tw_graph_error)
 
 gboolean
 tw_is_id (const char *text)
@@ -12,6 +12,17 @@ tw_is_id (const char *text)
   if (!g_ascii_isalpha (text[0]) && text[0] != '_')
     return FALSE;
   while (g_ascii_isalnum (text[n]) || text[n] == '_')
+    n++;
+  return text[n] == '\0' && n <= TW_ID_MAX;
+}
+
+gboolean
+tw_is_param_name (const char *text)
+{
+  gsize n = 0;
+  if (!g_ascii_isalpha (text[0]) && text[0] != '_')
+    return FALSE;
+  while (g_ascii_isalnum (text[n]) || text[n] == '_' || text[n] == '-')
     n++;
   return text[n] == '\0' && n <= TW_ID_MAX;
 }
@@ -127,8 +138,8 @@ tw_graph_exchange_link (TwGraph *graph, TwLinkRecord *old, TwLinkRecord *new)
     g_hash_table_remove (graph->into, old);
   if (graph->into != NULL && new != NULL)
     g_hash_table_add (graph->into, new);
-  if (graph->out_of != NULL && old != NULL && new != NULL
-      && strcmp (old->view.from_node, new->view.from_node) == 0)
+  if (graph->out_of != NULL && old != NULL
+      && new != NULL &&strcmp (old->view.from_node, new->view.from_node) == 0)
     {
       guint at;
       GPtrArray *links = g_hash_table_lookup (graph->out_of, old->view.from_node);
@@ -146,6 +157,27 @@ tw_graph_exchange_link (TwGraph *graph, TwLinkRecord *old, TwLinkRecord *new)
     tw_link_record_unref (old);
 }
 
+void
+tw_graph_claim_place (TwGraph *graph, TwNodeRecord *record)
+{
+  for (guint i = 0; i < graph->lost->len; i++)
+    {
+      const TwNodeRecord *place = graph->lost->pdata[i];
+      if (strcmp (place->view.id, record->view.id) != 0)
+        continue;
+      if (!record->view.placed)
+        {
+          record->view.placed = TRUE;
+          record->view.x = place->view.x;
+          record->view.y = place->view.y;
+          tw_extra_clear (&record->place);
+          tw_extra_copy (&record->place, &place->place);
+        }
+      g_ptr_array_remove_index (graph->lost, i);
+      return;
+    }
+}
+
 /* ---- the graph as a whole ---- */
 TwGraph *
 tw_graph_new (const char *name)
@@ -155,6 +187,7 @@ tw_graph_new (const char *name)
   graph->format = TW_GRAPH_FORMAT;
   graph->canonical = TRUE;
   graph->nodes = g_ptr_array_new_with_free_func ((GDestroyNotify)tw_node_record_unref);
+  graph->lost = g_ptr_array_new_with_free_func ((GDestroyNotify)tw_node_record_unref);
   graph->links = g_ptr_array_new_with_free_func ((GDestroyNotify)tw_link_record_unref);
   graph->dimensions = g_ptr_array_new_with_free_func ((GDestroyNotify)tw_dimension_record_unref);
   return graph;
@@ -172,6 +205,7 @@ clear (TwGraph *graph)
   tw_extra_clear (&graph->doc_extra);
   tw_extra_clear (&graph->layout);
   g_ptr_array_unref (graph->nodes);
+  g_ptr_array_unref (graph->lost);
   g_ptr_array_unref (graph->links);
   g_ptr_array_unref (graph->dimensions);
 }
@@ -209,6 +243,7 @@ tw_graph_copy (const TwGraph *graph)
   tw_extra_copy (&copy->doc_extra, &graph->doc_extra);
   tw_extra_copy (&copy->layout, &graph->layout);
   share (copy->nodes, graph->nodes, G_STRUCT_OFFSET (TwNodeRecord, ref_count));
+  share (copy->lost, graph->lost, G_STRUCT_OFFSET (TwNodeRecord, ref_count));
   share (copy->links, graph->links, G_STRUCT_OFFSET (TwLinkRecord, ref_count));
   share (copy->dimensions, graph->dimensions, G_STRUCT_OFFSET (TwDimensionRecord, ref_count));
   return copy;
@@ -218,6 +253,7 @@ void
 tw_graph_restore (TwGraph *graph, const TwGraph *copy)
 {
   TwGraph *fresh = tw_graph_copy (copy);
+  fresh->canonical = graph->canonical; /* of the file, which undo does not touch */
   clear (graph);
   *graph = *fresh;
   g_free (fresh);

@@ -28,8 +28,7 @@ tw_xml_read_file (const char *path, const TwXmlKind *kind, gsize *length, GError
   struct stat status;
   if (fd < 0 || fstat (fd, &status) != 0)
     {
-      g_autofree char *problem
-          = g_strdup_printf ("cannot be opened: %s", g_strerror (errno));
+      g_autofree char *problem = g_strdup_printf ("cannot be opened: %s", g_strerror (errno));
       fail_read (path, kind, error, problem);
       if (fd >= 0)
         close (fd);
@@ -37,9 +36,9 @@ tw_xml_read_file (const char *path, const TwXmlKind *kind, gsize *length, GError
     }
   if (!S_ISREG (status.st_mode))
     {
-      g_autofree char *problem = g_strdup_printf (
-          "is no regular file%s; name a %s file", S_ISDIR (status.st_mode) ? " but a folder" : "",
-          kind->what);
+      g_autofree char *problem
+          = g_strdup_printf ("is no regular file%s; name a %s file",
+                             S_ISDIR (status.st_mode) ? " but a folder" : "", kind->what);
       fail_read (path, kind, error, problem);
       close (fd);
       return NULL;
@@ -58,11 +57,11 @@ tw_xml_read_file (const char *path, const TwXmlKind *kind, gsize *length, GError
   close (fd);
   if (problem != 0 || text->len > kind->max_bytes)
     {
-      g_autofree char *message
-          = problem != 0
-                ? g_strdup_printf ("cannot be read: %s", g_strerror (problem))
-                : g_strdup_printf ("is larger than %" G_GSIZE_FORMAT " bytes, the most a %s may have",
-                                   kind->max_bytes, kind->what);
+      g_autofree char *message = problem != 0
+                                     ? g_strdup_printf ("cannot be read: %s", g_strerror (problem))
+                                     : g_strdup_printf ("is larger than %" G_GSIZE_FORMAT
+                                                        " bytes, the most a %s may have",
+                                                        kind->max_bytes, kind->what);
       fail_read (path, kind, error, message);
       return NULL;
     }
@@ -71,6 +70,55 @@ tw_xml_read_file (const char *path, const TwXmlKind *kind, gsize *length, GError
 }
 
 /* ---- parsing ---- */
+/* libxml2 compares the attributes of a tag pairwise, and looks namespaces up one by one. */
+#define MAX_ATTRIBUTES 256
+
+static gboolean
+refuse (const char *name, const TwXmlKind *kind, GError **error, const char *text, const char *at,
+        const char *problem)
+{
+  int line = 1;
+  for (const char *c = text; c < at; c++)
+    line += *c == '\n';
+  g_set_error (error, kind->domain, kind->read, "%s:%d: no readable %s: %s", name, line, kind->what,
+               problem);
+  return FALSE;
+}
+
+/* What is judged on the bytes, before the parser sees them. Between one < and the next there is at
+ * most one tag, whatever state the parser is in. */
+static gboolean
+is_readable (const char *text, gsize length, const char *name, const TwXmlKind *kind,
+             GError **error)
+{
+  const char *end = text + length, *bad = memchr (text, '\0', length);
+  if (bad != NULL)
+    return refuse (name, kind, error, text, bad,
+                   "a NUL byte, which XML does not allow; save the file as UTF-8 text");
+  if (!g_utf8_validate_len (text, length, &bad))
+    {
+      g_autofree char *problem = g_strdup_printf (
+          "byte 0x%02x is not UTF-8; save the file as UTF-8 text", (guint)(guchar)*bad);
+      return refuse (name, kind, error, text, bad, problem);
+    }
+  int n = 0;
+  for (const char *at = text; at < end; at++)
+    if (*at == '<')
+      n = 0;
+    else if (*at == '=')
+      {
+        const char *quote = at + 1;
+        while (quote < end && g_ascii_isspace (*quote))
+          quote++;
+        n += quote < end && (*quote == '"' || *quote == '\'');
+        if (n > MAX_ATTRIBUTES)
+          return refuse (name, kind, error, text, at,
+                         "more than 256 attributes in one tag; take some away");
+        at = quote - 1;
+      }
+  return TRUE;
+}
+
 typedef struct
 {
   const TwXmlKind *kind;
@@ -107,7 +155,13 @@ on_start (void *data, const xmlChar *name, const xmlChar *prefix, const xmlChar 
   Parse *parse = context->_private;
   if (++parse->depth > parse->kind->max_depth)
     {
-      stop (context, g_strdup_printf ("elements are nested deeper than %d", parse->kind->max_depth));
+      stop (context,
+            g_strdup_printf ("elements are nested deeper than %d", parse->kind->max_depth));
+      return;
+    }
+  if (context->nsNr > 2 * MAX_ATTRIBUTES)
+    {
+      stop (context, g_strdup ("more than 256 namespaces in force at once; take some away"));
       return;
     }
   xmlSAX2StartElementNs (data, name, prefix, uri, n_namespaces, namespaces, n_attributes,
@@ -146,6 +200,8 @@ tw_xml_parse (const char *text, gsize length, const char *name, const TwXmlKind 
                    kind->max_bytes, kind->what);
       return NULL;
     }
+  if (!is_readable (text, length, name, kind, error))
+    return NULL;
   Parse parse = { .kind = kind };
   xmlParserCtxt *context = xmlNewParserCtxt ();
   if (context == NULL)
@@ -161,10 +217,16 @@ tw_xml_parse (const char *text, gsize length, const char *name, const TwXmlKind 
       context->sax->startElementNs = on_start;
       context->sax->endElementNs = on_end;
       context->sax->serror = (xmlStructuredErrorFunc)on_error;
-      doc = xmlCtxtReadMemory (context, text, (int)length, NULL, NULL,
-                               XML_PARSE_NONET | XML_PARSE_NOCDATA | XML_PARSE_BIG_LINES);
+      /* The bytes are UTF-8, whatever the declaration says. */
+      doc = xmlCtxtReadMemory (context, text, (int)length, NULL, "UTF-8",
+                               XML_PARSE_NONET | XML_PARSE_NOCDATA | XML_PARSE_BIG_LINES
+                                   | XML_PARSE_IGNORE_ENC);
     }
-  gboolean good = doc != NULL && context->wellFormed && parse.problem == NULL;
+  /* Without its encoding a tree is written with other than ASCII characters escaped. */
+  if (doc != NULL && doc->encoding == NULL)
+    doc->encoding = xmlStrdup ((const xmlChar *)"UTF-8");
+  gboolean good
+      = doc != NULL && doc->encoding != NULL && context->wellFormed && parse.problem == NULL;
   if (context->myDoc != NULL && context->myDoc != doc)
     xmlFreeDoc (context->myDoc);
   xmlFreeParserCtxt (context);

@@ -164,6 +164,36 @@ test_effects (void)
   g_assert_cmpint (tw_graph_get_n_links (graph), ==, 0);
 }
 
+/* The file keeps a place for a node that is not there; who comes by that id takes it. */
+static void
+test_places (void)
+{
+  static const char xml[] = "<graph format=\"1\" name=\"g\"><node id=\"a\" block=\"b\"/><layout>"
+                            "<place node=\"gone\" x=\"1\" y=\"2\" tint=\"3\"/>"
+                            "<place node=\"lost\" x=\"4\" y=\"5\"/></layout></graph>";
+  g_autoptr (GError) error = NULL;
+  g_autoptr (TwGraph) graph = tw_graph_parse (xml, strlen (xml), &error);
+  g_assert_no_error (error);
+  g_autoptr (TwHistory) history = tw_history_new (graph);
+  g_autofree char *before = tw_graph_to_xml (graph);
+  apply (history, (TwCommand){ .kind = TW_COMMAND_ADD_NODE, .node = "gone", .block = "relu" });
+  g_assert_true (tw_graph_get_node (graph, "gone")->placed);
+  g_assert_cmpfloat (tw_graph_get_node (graph, "gone")->y, ==, 2);
+  apply (history, (TwCommand){ .kind = TW_COMMAND_MOVE_NODE, .node = "gone", .x = 1e-300, .y = 9 });
+  apply (history, (TwCommand){ .kind = TW_COMMAND_MOVE_NODE, .node = "a", .x = 7, .y = 7 });
+  apply (history, (TwCommand){ .kind = TW_COMMAND_RENAME_NODE, .node = "a", .value = "lost" });
+  g_assert_cmpfloat (tw_graph_get_node (graph, "lost")->x, ==, 7);
+  g_autofree char *after = tw_graph_to_xml (graph);
+  g_autoptr (TwGraph) read = tw_graph_parse (after, strlen (after), &error);
+  g_assert_no_error (error);
+  g_assert_cmpfloat (tw_graph_get_node (read, "gone")->x, ==, 1e-300);
+  g_assert_nonnull (strstr (after, "y=\"9\" tint=\"3\""));
+  while (tw_history_undo (history))
+    ;
+  g_autofree char *undone = tw_graph_to_xml (graph);
+  g_assert_cmpstr (undone, ==, before);
+}
+
 static void
 test_refused (void)
 {
@@ -206,6 +236,7 @@ main (int argc, char **argv)
   g_test_add_func ("/command/undo", test_undo);
   g_test_add_func ("/command/groups", test_groups);
   g_test_add_func ("/command/effects", test_effects);
+  g_test_add_func ("/command/places", test_places);
   g_test_add_func ("/command/refused", test_refused);
   return g_test_run ();
 }

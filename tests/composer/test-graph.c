@@ -4,6 +4,7 @@
 
 #include <glib/gstdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define HEAD "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
@@ -23,6 +24,7 @@ static const char canonical[]
            "<graph format=\"1\" name=\"g\" xmlns:e=\"urn:e\" e:zoom=\"2\">\n"
            "  <doc>a &lt; b &amp; \"c\"</doc>\n"
            "  <!-- tokens -->\n"
+           "  <!-- of two\n    lines -->\n"
            "  <dimension name=\"T\" kind=\"dynamic\" value=\"8\" min=\"0\" max=\"64\" multiple=\"4\" e:unit=\"token\"/>\n"
            "  <dimension name=\"D\" kind=\"fixed\" value=\"16\"/>\n"
            "  <e:group colour=\"red\"><e:inner/></e:group>\n"
@@ -34,14 +36,16 @@ static const char canonical[]
            "  </node>\n"
            "  <node id=\"u\" block=\"unknown_block\" origin=\"x\"/>\n"
            "  <link from=\"x.y\" to=\"u.no_port\" fuse=\"required\">\n"
-           "    <owed node=\"x\" port=\"y\" degree=\"2\"/>\n"
+           "    <!-- why -->\n"
+           "    <owed node=\"x\" port=\"y\" degree=\"2\" by=\"rule\"/>\n"
            "    <owed node=\"u\" port=\"y\" degree=\"-1\" first=\"8\" columns=\"8\"/>\n"
-           "    <shift mu=\"x.y\" v=\"u.y\"/>\n"
+           "    <shift mu=\"x.y\" v=\"u.y\" by=\"rule\"/>\n"
            "  </link>\n"
            "  <link from=\"nobody.y\" to=\"x.z\"/>\n"
            "  <layout e:grid=\"8\">\n"
            "    <place node=\"x\" x=\"1.5\" y=\"-20\"/>\n"
-           "    <place node=\"gone\" x=\"0\" y=\"0\"/>\n"
+           "    <!-- where it was -->\n"
+           "    <place node=\"gone\" x=\"1e-300\" y=\"1e+15\" e:pinned=\"1\"/>\n"
            "  </layout>\n"
            "  <!-- last -->\n"
            "</graph>\n"
@@ -76,6 +80,34 @@ test_examples (void)
       n++;
     }
   g_assert_cmpint (n, >=, 6);
+}
+
+/* What was written is read, and written again it is the same. */
+static void
+test_fixed_points (void)
+{
+  static const char *const texts[] = {
+    /* No encoding named, other than ASCII in what we do not know. */
+    "<graph format=\"1\" name=\"g\" xmlns:e=\"u\"><e:a b=\"\xc3\xa9\">\xc3\xa9</e:a></graph>",
+    "<graph format=\"1\" name=\"g\"><doc>a<!-- in the doc -->b</doc></graph>",
+    "<graph format=\"1\" name=\"g\"><doc/></graph>",
+    "<graph format=\"1\" name=\"g\"><node id=\"a\" block=\"b\" label=\"&#10;&#9;&#13;&lt;\"/></graph>",
+    "<graph format=\"1\" name=\"g\"><node id=\"a\" block=\"b\"/><layout>"
+    "<place node=\"a\" x=\".00000000000000001e-99\" y=\"-0.1e-200\"/></layout></graph>",
+    "<graph format=\"1\" name=\"g\"><link from=\"a.y\" to=\"b.x\">"
+    "<owed node=\"a\" port=\"y\" degree=\"1\" first=\"3\"/></link></graph>",
+  };
+  static const char *const kept[] = { "\xc3\xa9</e:a>", "in the doc", "<doc></doc>", "&#13;",
+                                      "1e-116", "first=\"3\"" };
+  for (guint i = 0; i < G_N_ELEMENTS (texts); i++)
+    {
+      g_autoptr (TwGraph) graph = parse (texts[i]);
+      g_autofree char *once = tw_graph_to_xml (graph);
+      g_autoptr (TwGraph) again = parse (once);
+      g_autofree char *twice = tw_graph_to_xml (again);
+      g_assert_cmpstr (twice, ==, once);
+      g_assert_nonnull (strstr (once, kept[i]));
+    }
 }
 
 /* A hand-written file is put into the canonical form once, with nothing lost. */
@@ -141,6 +173,17 @@ test_wrong (void)
       "nod" },
     { "<graph format=\"1\" name=\"g\">\n<dimension name=\"T\" kind=\"fixed\" value=\"-1\"/></graph>",
       TW_GRAPH_ERROR_SCHEMA, 2, "value" },
+    { "<graph format=\"1\" name=\"g\">\n<dimension name=\"T\" kind=\"fixed\" value=\"1\" max=\"2\"/></graph>",
+      TW_GRAPH_ERROR_SCHEMA, 2, "has max" },
+    { "<graph format=\"1\" name=\"g\"><node id=\"a\" block=\"b\"/><layout>\n"
+      "<place node=\"a\" x=\"1e999\" y=\"0\"/></layout></graph>",
+      TW_GRAPH_ERROR_SCHEMA, 2, "1e15" },
+    { "<graph format=\"1\" name=\"g\"><layout><place node=\"a\" x=\"0\" y=\"0\"/>\n"
+      "<place node=\"a\" x=\"0\" y=\"0\"/></layout></graph>",
+      TW_GRAPH_ERROR_SCHEMA, 2, "second place" },
+    { "<graph format=\"1\" name=\"g\"><link from=\"a.y\" to=\"b.x\"><shift mu=\"a.y\" v=\"b.y\"/>\n"
+      "<shift mu=\"a.y\" v=\"b.y\"/></link></graph>",
+      TW_GRAPH_ERROR_SCHEMA, 2, "second <shift>" },
   };
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
     {
@@ -174,6 +217,14 @@ test_bounds (void)
   g_assert_null (tw_graph_parse ("<graph>\0</graph>", 16, &error));
   g_assert_error (error, TW_GRAPH_ERROR, TW_GRAPH_ERROR_READ);
   g_clear_error (&error);
+  g_autoptr (GString) many = g_string_new ("<graph format=\"1\" name=\"g\"><node id=\"a\" block=\"b\">");
+  for (int i = 0; i < 100000; i++)
+    g_string_append_printf (many, "<param name=\"p%d\" value=\"\"/>", i);
+  g_string_append (many, "</node></graph>");
+  g_assert_null (tw_graph_parse (many->str, many->len, &error));
+  g_assert_error (error, TW_GRAPH_ERROR, TW_GRAPH_ERROR_SCHEMA);
+  g_assert_nonnull (strstr (error->message, "more than 256 parameters"));
+  g_clear_error (&error);
   g_assert_null (tw_graph_load ("/dev/zero", &error));
   g_assert_error (error, TW_GRAPH_ERROR, TW_GRAPH_ERROR_READ);
   g_clear_error (&error);
@@ -192,6 +243,26 @@ test_newer (void)
   g_assert_false (tw_graph_save (graph, "never.xml", NULL, &error));
   g_assert_error (error, TW_GRAPH_ERROR, TW_GRAPH_ERROR_NEWER);
   g_assert_false (g_file_test ("never.xml", G_FILE_TEST_EXISTS));
+  /* No schema has looked at it: names that are none, and numbers out of range, do not come in. */
+  g_autoptr (TwGraph) odd
+      = parse ("<graph format=\"9\" name=\"g;\"><node id=\"a;b()\" block=\"b\"/>"
+               "<node id=\"c\" block=\"b\" origin=\"d e\"><param name=\"p q\" value=\"1\"/></node>"
+               "<node id=\"d\" block=\"../b\"/><link from=\"c.y()\" to=\"c.x\"/>"
+               "<link from=\"c.y\" to=\"c.x\"><owed node=\"c\" port=\"y\" degree=\"99999\"/>"
+               "<owed node=\"c;\" port=\"y\"/><shift mu=\"c.y\" v=\";\"/></link>"
+               "<dimension name=\"T;\" value=\"1\"/>"
+               "<dimension name=\"D\" kind=\"fixed\" value=\"-3\"/></graph>");
+  g_assert_cmpstr (tw_graph_get_name (odd), ==, "graph");
+  g_assert_cmpint (tw_graph_get_n_nodes (odd), ==, 1);
+  g_assert_null (tw_graph_get_node (odd, "c")->origin);
+  g_assert_cmpint (tw_graph_get_node (odd, "c")->n_params, ==, 0);
+  g_assert_cmpint (tw_graph_get_n_links (odd), ==, 1);
+  const TwLink *link = tw_graph_get_link_to (odd, "c", "x");
+  g_assert_cmpint (link->n_owed, ==, 1);
+  g_assert_cmpint (link->owed[0].degree, ==, 64);
+  g_assert_null (link->shift_mu_node);
+  g_assert_cmpint (tw_graph_get_n_dimensions (odd), ==, 1);
+  g_assert_cmpint (tw_graph_get_dimension (odd, "D")->value, ==, 0);
 }
 
 static void
@@ -214,6 +285,17 @@ test_save (void)
   g_assert_cmpstr (text, ==, HEAD "<graph format=\"1\" name=\"g\"/>\n");
   g_assert_true (tw_graph_save (graph, path, &canonicalised, NULL));
   g_assert_false (canonicalised);
+  /* The mode stays, whatever the umask. */
+  struct stat status;
+  g_assert_cmpint (chmod (path, 0664), ==, 0);
+  g_assert_true (tw_graph_save (graph, path, NULL, NULL));
+  g_assert_cmpint (stat (path, &status), ==, 0);
+  g_assert_cmpint (status.st_mode & 0777, ==, 0664);
+  /* A link to a file that is not there yet makes that file. */
+  g_remove (path);
+  g_assert_true (tw_graph_save (graph, link, NULL, NULL));
+  g_assert_true (g_file_test (link, G_FILE_TEST_IS_SYMLINK));
+  g_assert_true (g_file_test (path, G_FILE_TEST_IS_REGULAR));
   g_assert_false (tw_graph_save (graph, "/no/such/folder/g.xml", NULL, &error));
   g_assert_error (error, TW_GRAPH_ERROR, TW_GRAPH_ERROR_WRITE);
   g_remove (link);
@@ -254,6 +336,7 @@ main (int argc, char **argv)
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/graph/round-trip", test_round_trip);
   g_test_add_func ("/graph/examples", test_examples);
+  g_test_add_func ("/graph/fixed-points", test_fixed_points);
   g_test_add_func ("/graph/hand-written", test_hand_written);
   g_test_add_func ("/graph/wrong", test_wrong);
   g_test_add_func ("/graph/bounds", test_bounds);
