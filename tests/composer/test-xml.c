@@ -72,7 +72,6 @@ test_floods (void)
     for (int n = 256; n <= 50000; n += 49744)
       {
         g_autoptr (GString) text = g_string_new ("<a");
-        g_autoptr (GString) line = g_string_new (NULL);
         for (int i = 0; i < n; i++)
           {
             g_autofree char *number = g_strdup_printf ("%d", i);
