@@ -352,9 +352,10 @@ tw_emit_driver (TwEmit *emit, TwEmit *unfused)
   tw_text_line (text, "double *values[%d];", MAX (1, facts->n_values));
   tw_text_line (text, "int n;");
   tw_text_close (text, " Pool;");
-  tw_text_raw (text, "\nstatic inline double *\ntake (Pool *pool, int64_t count)\n{\n"
-                     "  return pool->values[pool->n++] = new_values (count);\n}\n"
-                     "\nstatic void\nrelease (Pool *pool)\n{\n"
+  if (facts->n_values > 0)
+    tw_text_raw (text, "\nstatic double *\ntake (Pool *pool, int64_t count)\n{\n"
+                       "  return pool->values[pool->n++] = new_values (count);\n}\n");
+  tw_text_raw (text, "\nstatic void\nrelease (Pool *pool)\n{\n"
                      "  while (pool->n > 0)\n    free (pool->values[--pool->n]);\n}\n\n");
   g_autofree char *printed = tw_text_steal (middle);
   tw_text_raw (text, printed);

@@ -90,14 +90,13 @@ void tw_emit_functions (TwEmit *emit, TwText *text);
 /* A block that only lays out its operands anew (its output is a packed pair). */
 gboolean tw_emit_is_copy (const TwBlock *block);
 
-/* kernels-cpu.c, launcher.c */
+/* kernels-cpu.c, launcher.c, aliases.c */
 void tw_emit_kernels (TwEmit *emit, TwText *text);
 void tw_emit_launcher (TwEmit *emit, TwText *text);
 /* A field of the struct of views for each buffer. */
 char *tw_emit_view_name (const TwEmit *emit, int buffer);
 /* v-><name> = a view of a buffer's memory. */
-void tw_emit_view (TwText *text, const char *name, const char *data, const char *ld,
-                   const TwType *type);
+void tw_emit_view (TwText *text, const char *name, const char *data, const char *ld);
 /* Does a kernel read or store it? */
 gboolean tw_emit_uses_buffer (const TwEmit *emit, int buffer);
 /* Pairs (output tensor, input tensor) that may be the same memory in this program: int pairs. */
