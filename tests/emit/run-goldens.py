@@ -3,13 +3,16 @@
 
 usage: run-goldens.py --program PATH/export-graph [--update] [NAME ...]
 
-A golden holds the generated part of every file; pasted sources stand in it by name and hash.
+A golden holds the generated part of every file; pasted sources stand in it by name and hash. An
+example that has a folder exported-cpu/ shows what is exported in full: that is compared to the byte.
+--update writes both anew.
 """
 import argparse
 import difflib
 import hashlib
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -54,6 +57,28 @@ def make(program, graph, folder):
     return ''.join(out), ''
 
 
+def read_folder(folder):
+    """Name -> bytes, without what make leaves there."""
+    out = {}
+    for name in sorted(os.listdir(folder)):
+        if not name.endswith(('.o', '_main')):
+            with open(os.path.join(folder, name), 'rb') as file:
+                out[name] = file.read()
+    return out
+
+
+def compare_shown(shown, exported, update):
+    """Names of the files of a folder in the tree that are not what is exported."""
+    new, old = read_folder(exported), read_folder(shown)
+    differing = sorted(name for name in new.keys() | old.keys() if new.get(name) != old.get(name))
+    for name in differing if update else []:
+        if name in new:
+            shutil.copyfile(os.path.join(exported, name), os.path.join(shown, name))
+        else:
+            os.remove(os.path.join(shown, name))
+    return [] if update else differing
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument('--program', required=True)
@@ -67,9 +92,17 @@ def main():
         if not os.path.isfile(graph) or (options.names and name not in options.names):
             continue
         golden = os.path.join(GOLDENS, name + '.txt')
+        shown = os.path.join(examples, name, 'exported-cpu')
         with tempfile.TemporaryDirectory() as scratch:
-            text, problem = make(os.path.abspath(options.program), graph,
-                                 os.path.join(scratch, name))
+            folder = os.path.join(scratch, name)
+            text, problem = make(os.path.abspath(options.program), graph, folder)
+            if text is not None and os.path.isdir(shown):
+                differing = compare_shown(shown, folder, options.update)
+                passed += not differing
+                failed += bool(differing)
+                if differing:
+                    print(f'FAILED {name}/exported-cpu: {", ".join(differing)}: not what is '
+                          'exported (run with --update if that is meant)')
         if text is None:
             print(f'FAILED {name}: {problem}')
             failed += 1
