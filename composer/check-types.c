@@ -292,6 +292,24 @@ settle_role (TwNodeCheck *context, int port)
     type->role = spec->role;
 }
 
+/* A block that moves columns about is computed once, on weights: no kernel holds all columns of a
+ * value that passes. */
+static void
+check_moves (const TwNodeCheck *context)
+{
+  const TwBlock *block = context->block;
+  if (block->kind != TW_KIND_ELEMENTWISE || block->formula == NULL
+      || tw_formula_is_elementwise (block->formula))
+    return;
+  for (int p = 0; p < block->n_ports; p++)
+    if (block->ports[p].direction == TW_DIRECTION_IN && context->node->known[p]
+        && !context->node->types[p].weight)
+      tw_check_report (context, "layout-mismatch", p, "a weight",
+                       "feed it from weights alone; values of a launch are paired by drawing them "
+                       "as two tensors",
+                       "is computed at launch, and this block moves columns about");
+}
+
 void
 tw_check_node_types (TwCheck *check, int index)
 {
@@ -347,6 +365,7 @@ tw_check_node_types (TwCheck *check, int index)
       else
         type_output (&context, p, weight && n_inputs > 0);
     }
+  check_moves (&context);
   const char *target = check->options != NULL ? check->options->target : NULL;
   if (target != NULL && strcmp (target, "cpu") != 0 && block->kind == TW_KIND_CONTRACTION)
     for (int p = 0; p < block->n_ports; p++)

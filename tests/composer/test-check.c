@@ -345,6 +345,8 @@ test_pairs (void)
   expect (PAIR ("1", "interleaved-8", "pair"), "layout-mismatch s.pair");
   expect (PAIR ("8", "two", "pair"), "layout-mismatch s.pair");
   expect (PAIR ("8", "two", "gate") "h.y > s.up\n", "layout-mismatch s.gate; layout-mismatch s.up");
+  expect (DIMS X "p: interleave\n" OUT "x.y > p.w0\nx.y > p.w1\np.pair > out.x\n",
+          "layout-mismatch p.w0; layout-mismatch p.w1");
   g_autoptr (TwTyping) t = check_on (PAIR ("8", "interleaved-8", "pair"), NULL);
   check_type (t, "h", "y", "bf16[T, 2048] interleaved(8)");
   check_type (t, "s", "y", "bf16[T, 1024]");
