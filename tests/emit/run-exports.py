@@ -4,7 +4,8 @@ every compiler there is, without warnings, and runs its check.
 
 usage: run-exports.py --program PATH/export-graph [--full] [--keep DIR] [NAME ...]
 
-Quick: gcc, small sizes. --full: also clang, without OpenMP, under sanitizers, and the C++ header.
+Quick: gcc, small sizes. --full: also clang, without OpenMP, with emulated lanes, under sanitizers,
+and the C++ header.
 """
 import argparse
 import os
@@ -74,7 +75,9 @@ class Runner:
         shutil.rmtree(again)
         builds = [('gcc', ['-O1', '-fopenmp'], ['T=37'])]
         if self.options.full:
-            builds += [('clang', ['-O2'], []), ('gcc', ['-O3', '-march=native', '-fopenmp'], []),
+            builds += [('clang', ['-O2'], []),
+                       ('gcc', ['-O1', '-fopenmp', '-DTW_LANES=32'], ['T=37']),
+                       ('gcc', ['-O3', '-march=native', '-fopenmp'], []),
                        ('gcc', ['-O1', '-g', '-fsanitize=address,undefined',
                                 '-fno-sanitize-recover=all'], [])]
         header = [f for f in texts if f.endswith('.h') and not f.endswith('_unfused.h')][0]

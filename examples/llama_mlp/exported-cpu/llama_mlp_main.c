@@ -1802,6 +1802,15 @@ compare_doubles (const void *a, const void *b)
   return (x > y) - (x < y);
 }
 
+static void
+bench_failed (const Options *options, const char *why)
+{
+  if (options->json)
+    printf ("\n  ],\n  \"times\": [],\n  \"ok\": false\n}\n");
+  else
+    printf ("%s: %s\n", program_name, why);
+}
+
 /* Times of what was verified in this run, nothing else. */
 static int
 command_bench (const Options *options)
@@ -1809,7 +1818,7 @@ command_bench (const Options *options)
   const int repeat = options->repeat;
   double *times[2], median[2] = { 0, 0 };
   Session sessions[2];
-  int n = 0, wrong;
+  int n = 0, wrong, code = 0;
 
   progress (options, "reference for", options->d);
   Case *c = new_case (options->d, options->seed, 1);
@@ -1825,32 +1834,41 @@ command_bench (const Options *options)
   wrong = verify_case (options, c, &n);
   if (wrong > 0)
     {
-      if (options->json)
-        printf ("\n  ],\n  \"times\": [],\n  \"ok\": false\n}\n");
-      else
-        printf ("%s: WRONG; nothing was timed\n", program_name);
+      bench_failed (options, "WRONG; nothing was timed");
       free_case (c);
       return 6;
     }
   for (int i = 0; i < 2; i++)
+    times[i] = new_values (repeat);
+  memset (sessions, 0, sizeof sessions);
+  for (int i = 0; i < 2 && code == 0; i++)
     {
-      times[i] = new_values (repeat);
-      if (new_session (&sessions[i], &programs[i], c->d, c->t, options->threads) != 0
-          || launch_session (&sessions[i], c->d, c->t) != 0)
-        return 6;
+      code = new_session (&sessions[i], &programs[i], c->d, c->t, options->threads);
+      if (code == 0)
+        code = launch_session (&sessions[i], c->d, c->t);
     }
-  for (int r = 0; r < repeat; r++)
+  for (int r = 0; r < repeat && code == 0; r++)
     {
       if (r % 5 == 0)
         progress (options, "timing", c->d);
-      for (int i = 0; i < 2; i++)
+      for (int i = 0; i < 2 && code == 0; i++)
         {
           const double start = now ();
 
-          if (launch_session (&sessions[i], c->d, c->t) != 0)
-            return 6;
+          code = launch_session (&sessions[i], c->d, c->t);
           times[i][r] = now () - start;
         }
+    }
+  if (code != 0)
+    {
+      bench_failed (options, programs[0].error_text (code));
+      for (int i = 0; i < 2; i++)
+        {
+          free (times[i]);
+          free_session (&sessions[i]);
+        }
+      free_case (c);
+      return 6;
     }
   if (options->json)
     printf ("\n  ],\n  \"times\": [");
