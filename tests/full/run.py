@@ -67,16 +67,21 @@ def parts():
     sanitizers = dict(os.environ, ASAN_OPTIONS="detect_leaks=1:allocator_may_return_null=1",
                       UBSAN_OPTIONS="halt_on_error=1:print_stacktrace=1", G_SLICE="always-malloc")
     clang = dict(os.environ, CC="clang", CXX="clang++")
+    unit = ["--suite", "unit"]
     return [
         Part("suite", "the quick and the full tests",
-             [(["meson", "test", "-C", str(BUILD), "--no-rebuild", "--print-errorlogs"], None)]),
-        meson_part("gcc", "gcc, every warning an error", ["--werror", "-Dbuildtype=release"],
-                   ["--suite", "quick", "--no-suite", "slow"]),
-        meson_part("clang", "clang, every warning an error",
-                   ["--werror"], ["--suite", "quick", "--no-suite", "slow"], clang, ("clang",)),
+             [(["meson", "test", "-C", str(BUILD), "--no-rebuild", "--print-errorlogs",
+                "--no-suite", "bench", "-t", "3"], None)]),
+        meson_part("gcc", "gcc, every warning an error, release build",
+                   ["--werror", "-Dbuildtype=release"], unit),
+        Part("bench", "figures that are promised, one at a time",
+             [(["meson", "test", "-C", str(LOGS / "build-gcc"), "--no-rebuild", "--print-errorlogs",
+                "--suite", "bench", "--num-processes", "1"], None)]),
+        meson_part("clang", "clang, every warning an error", ["--werror"], unit, clang,
+                   ("clang",)),
         meson_part("sanitizers", "address, leak and undefined behaviour sanitizers",
-                   ["-Db_sanitize=address,undefined", "-Db_lundef=false"],
-                   ["--suite", "quick", "--no-suite", "slow"], sanitizers),
+                   ["-Db_sanitize=address,undefined", "-Db_lundef=false"], [*unit, "-t", "4"],
+                   sanitizers),
         Part("fuzz", "mutated graphs, blocks and formulas; failing allocations",
              [([sys.executable, str(ROOT / "tests/fuzz/run-fuzz.py"), "--count", "20000",
                 *[str(LOGS / "build-sanitizers/tests/fuzz" / ("fuzz-" + name))
