@@ -217,8 +217,9 @@ tw_xml_parse (const char *text, gsize length, const char *name, const TwXmlKind 
       context->sax->startElementNs = on_start;
       context->sax->endElementNs = on_end;
       context->sax->serror = (xmlStructuredErrorFunc)on_error;
-      /* The bytes are UTF-8, whatever the declaration says. */
-      doc = xmlCtxtReadMemory (context, text, (int)length, NULL, "UTF-8",
+      /* The bytes are UTF-8, whatever the declaration says. Naming it here would have libxml2
+       * 2.9.14 convert them, which does not survive running out of memory. */
+      doc = xmlCtxtReadMemory (context, text, (int)length, NULL, NULL,
                                XML_PARSE_NONET | XML_PARSE_NOCDATA | XML_PARSE_BIG_LINES
                                    | XML_PARSE_IGNORE_ENC);
     }

@@ -178,6 +178,9 @@ test_wrong (void)
     { "<graph format=\"1\" name=\"g\"><node id=\"a\" block=\"b\"/><layout>\n"
       "<place node=\"a\" x=\"1e999\" y=\"0\"/></layout></graph>",
       TW_GRAPH_ERROR_SCHEMA, 2, "1e15" },
+    { "<graph format=\"1\" name=\"g\"><node id=\"a\" block=\"b\"/><layout>\n"
+      "<place node=\"a\" x=\"2e15\" y=\"0\"/></layout></graph>",
+      TW_GRAPH_ERROR_SCHEMA, 2, "1e15" },
     { "<graph format=\"1\" name=\"g\"><layout><place node=\"a\" x=\"0\" y=\"0\"/>\n"
       "<place node=\"a\" x=\"0\" y=\"0\"/></layout></graph>",
       TW_GRAPH_ERROR_SCHEMA, 2, "second place" },

@@ -173,7 +173,9 @@ add_tokens (Fuzz *fuzz, const char *text)
     g_ptr_array_add (fuzz->tokens, g_strdup (odd[i]));
   g_auto (GStrv) words = g_strsplit_set (text, "\"<>\n", -1);
   for (int i = 0; words[i] != NULL && fuzz->tokens->len < 5000; i++)
-    if (g_strstrip (words[i])[0] != '\0')
+    /* Pieces of tags would only break what they are put into. */
+    if (g_strstrip (words[i])[0] != '\0' && strchr ("/?", words[i][0]) == NULL
+        && !g_str_has_suffix (words[i], "="))
       g_ptr_array_add (fuzz->tokens, g_strdup (words[i]));
 }
 
@@ -284,7 +286,11 @@ mutate_value (Fuzz *fuzz, GString *text)
       g_array_append_val (quotes, i);
   if (quotes->len < 2)
     return;
-  int k = fuzz_below (fuzz, (int)quotes->len - 1);
+  /* Quotes come in pairs; what is between two values is seldom worth a try. */
+  int k = fuzz_below (fuzz, (int)quotes->len / 2) * 2;
+  if (quotes->len > 2 && fuzz_below (fuzz, 16) == 0)
+    k++;
+  k = MIN (k, (int)quotes->len - 2);
   gsize from = g_array_index (quotes, gsize, k) + 1, to = g_array_index (quotes, gsize, k + 1);
   g_string_erase (text, (gssize)from, (gssize)(to - from));
   g_string_insert (text, (gssize)from, pick_token (fuzz));
