@@ -93,13 +93,8 @@ tw_machine_free (TwMachine *machine)
 double
 tw_cost_kernel (const TwKernel *kernel, const TwPlan *plan, const TwMachine *machine)
 {
-  double rate = machine->flops;
-  if (kernel->reads->len > 0 && kernel->mainloop == TW_MAINLOOP_GEMM)
-    {
-      const TwBuffer *a = plan->buffers->pdata[g_array_index (kernel->reads, int, 0)];
-      if (a->type->dtype == TW_DTYPE_F32 && machine->flops_f32 > 0)
-        rate = machine->flops_f32;
-    }
+  gboolean f32 = kernel->mainloop == TW_MAINLOOP_GEMM && kernel->operands == TW_DTYPE_F32;
+  double rate = f32 && machine->flops_f32 > 0 ? machine->flops_f32 : machine->flops;
   double memory = machine->bandwidth > 0 ? (double)kernel->bytes / machine->bandwidth : 0;
   double arithmetic = rate > 0 ? (double)kernel->flops / rate : 0;
   return MAX (memory, arithmetic) + machine->launch;

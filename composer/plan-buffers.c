@@ -233,6 +233,7 @@ make_kernel (TwPlanning *planning, TwPlanKernel *kernel, int number)
       const TwType *a
           = tw_planning_get_type (planning, g_array_index (n->inputs, TwPlanInput, 0).link);
       result->contraction = g_strdup (n->node->id);
+      result->operands = a->dtype;
       result->depth = a->n_dims > 1 ? a->dims[a->n_dims - 1] : NULL;
     }
   kernel->result = result;

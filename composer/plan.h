@@ -53,6 +53,7 @@ typedef struct
   GArray *reads;          /* int: buffers read, each once, in order of first use */
   GArray *stores;         /* TwStore */
   const TwDim *rows, *columns, *depth; /* iteration space: M, N (output columns), K (NULL if none) */
+  TwDtype operands;       /* GEMM: of the contraction's left operand */
   gint64 bytes, flops;    /* at the graph's default dimensions */
 } TwKernel;
 

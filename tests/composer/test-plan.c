@@ -191,7 +191,8 @@ test_finish_wanted (void)
   g_autoptr (TwCatalog) catalog = drawing_open_catalog ();
   g_autoptr (TwGraph) graph = drawing_parse (
       "x input dtype=f32 shape=T,8\nw weight dtype=f32 shape=8,8\nh gemm < a=x.y b=w.y\n"
-      "s row_sumsq group=64 < x=h.y\nr finish count=8 eps=1e-6 < s=s.s\ny scale_rows < x=h.y s=r.r\n"
+      "s row_sumsq group=64 < x=h.y\nr finish count=8 eps=1e-6 < s=s.s\ny scale_rows < x=h.y "
+      "s=r.r\n"
       "r_out output < x=r.r\nout output < x=y.y\n");
   g_autoptr (TwPlan) plan = make_plan (graph, catalog, TRUE);
   int finishes = 0;
@@ -232,6 +233,15 @@ test_prepare (void)
   g_assert_cmpint (plan->n_prepared_slots, ==, 1);
   g_assert_cmpint (plan->n_slots, ==, 0);
   g_assert_cmpint (plan->bytes, ==, ((TwKernel *)plan->kernels->pdata[1])->bytes);
+}
+
+/* What a launch adds to it is not computed by prepare, though it walks the same matrix. */
+static void
+test_prepare_apart (void)
+{
+  assert_drawing ("x input dtype=f32 shape=8,8\nw weight dtype=f32 shape=8,8\nv relu < x=w.y\n"
+                  "y add < a=v.y b=x.y\nout output < x=y.y\n",
+                  TRUE, "k1_rows once: v | w | v\nk2_rows: y | v x | out\n");
 }
 
 static void
@@ -414,6 +424,7 @@ main (int argc, char **argv)
   g_test_add_func ("/plan/finish-wanted", test_finish_wanted);
   g_test_add_func ("/plan/finish-twice", test_finish_twice);
   g_test_add_func ("/plan/prepare", test_prepare);
+  g_test_add_func ("/plan/prepare-apart", test_prepare_apart);
   g_test_add_func ("/plan/several-outputs", test_several_outputs);
   g_test_add_func ("/plan/dead", test_dead);
   g_test_add_func ("/plan/apart", test_apart);
