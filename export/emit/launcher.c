@@ -259,14 +259,19 @@ tw_emit_launcher (TwEmit *emit, TwText *text)
   print_helpers (emit, text);
   if (emit->plan->n_slots > 0 || tw_launcher_has_prepare (emit))
     tw_text_raw (text,
-                 "/* A matrix from `from` on, rounded up to 64 bytes; *end grows to hold it. */\n"
+                 "/* A matrix from `from` on, rounded up to 64 bytes; *end grows to hold it. What "
+                 "no memory\n"
+                 "   can hold stays more than there is. */\n"
                  "static void\n"
                  "reserve (size_t *end, size_t from, int64_t rows, int64_t ld, int64_t size)\n"
                  "{\n"
-                 "  const size_t bytes = (size_t) (rows * ld * size + 63) / 64 * 64;\n"
+                 "  const size_t most = SIZE_MAX / 8 * 4, line = (size_t) (ld * size);\n"
+                 "  const int fits = line == 0 || (size_t) rows <= (most - 63) / line;\n"
+                 "  const size_t bytes = fits ? ((size_t) rows * line + 63) / 64 * 64 : most;\n"
+                 "  const size_t last = from < most - bytes ? from + bytes : most;\n"
                  "\n"
-                 "  if (from + bytes > *end)\n"
-                 "    *end = from + bytes;\n"
+                 "  if (last > *end)\n"
+                 "    *end = last;\n"
                  "}\n\n");
   tw_launcher_slots (emit, text, TW_BUFFER_WORKSPACE, "place_workspace");
   tw_launcher_slots (emit, text, TW_BUFFER_PREPARED, "place_prepared");

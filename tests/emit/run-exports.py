@@ -17,6 +17,7 @@ import tempfile
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+LIMIT_MS = 200
 WARN = ['-std=gnu17', '-Wall', '-Wextra', '-Werror']
 
 
@@ -73,6 +74,11 @@ class Runner:
                        not file.endswith(('.c', '.h')) or not long, '\n'.join(long[:5]))
             self.check(f'{name}/{file}: no path of this machine', ROOT not in text)
         shutil.rmtree(again)
+        result = run([self.options.program, '--repeat', '5', path, again])
+        taken = re.search(r'([0-9.]+) ms', result.stdout)
+        self.check(f'{name}: exported in {LIMIT_MS} ms', taken and float(taken[1]) < LIMIT_MS,
+                   result.stdout)
+        shutil.rmtree(again, ignore_errors=True)
         builds = [('gcc', ['-O1', '-fopenmp'], ['T=37'])]
         if self.options.full:
             builds += [('clang', ['-O2'], []),

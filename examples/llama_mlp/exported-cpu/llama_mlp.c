@@ -1316,14 +1316,18 @@ spans_overlap (const Span *a, const Span *b)
   return 1;
 }
 
-/* A matrix from `from` on, rounded up to 64 bytes; *end grows to hold it. */
+/* A matrix from `from` on, rounded up to 64 bytes; *end grows to hold it. What no memory
+   can hold stays more than there is. */
 static void
 reserve (size_t *end, size_t from, int64_t rows, int64_t ld, int64_t size)
 {
-  const size_t bytes = (size_t) (rows * ld * size + 63) / 64 * 64;
+  const size_t most = SIZE_MAX / 8 * 4, line = (size_t) (ld * size);
+  const int fits = line == 0 || (size_t) rows <= (most - 63) / line;
+  const size_t bytes = fits ? ((size_t) rows * line + 63) / 64 * 64 : most;
+  const size_t last = from < most - bytes ? from + bytes : most;
 
-  if (from + bytes > *end)
-    *end = from + bytes;
+  if (last > *end)
+    *end = last;
 }
 
 static void

@@ -1346,6 +1346,7 @@ check_plan_calls (Calls *calls, const Case *c)
   void *block, *plan = allocate_aligned (bytes, &block);
   Tensor t[N_TENSORS];
   int64_t d[N_DIMS + 1];
+  size_t least;
 
   memset (plan, 0, bytes);
   memcpy (t, c->t, sizeof t);
@@ -1364,6 +1365,12 @@ check_plan_calls (Calls *calls, const Case *c)
         expect (calls, "too large a value", dim_info[i].name,
                 p->plan_init (plan, bytes, 1, d, t, 0), E_DIMENSION);
     }
+  for (int i = 0; i < N_DIMS; i++)
+    d[i] = dim_info[i].maximum / dim_info[i].multiple * dim_info[i].multiple;
+  expect (calls, "plan_init", "", p->plan_init (plan, bytes, 1, c->d, t, 0), 0);
+  least = p->workspace_size (plan);
+  expect (calls, "the largest sizes", "", p->plan_init (plan, bytes, 1, d, t, 0), 0);
+  expect (calls, "a workspace that shrinks as sizes grow", "", p->workspace_size (plan) < least, 0);
   for (int k = 0; k < N_TENSORS; k++)
     {
       const TensorInfo *info = &tensor_info[k];
