@@ -48,7 +48,8 @@ tw_machine_load (const char *name, GError **error)
 {
   TwXmlKind kind = xml_kind ();
   gsize length;
-  gboolean plain = *name != '\0' && strspn (name, "abcdefghijklmnopqrstuvwxyz0123456789_-") == strlen (name);
+  gboolean plain
+      = *name != '\0' && strspn (name, "abcdefghijklmnopqrstuvwxyz0123456789_-") == strlen (name);
   g_autofree char *folder = g_build_filename (tw_share_directory (), "gpu", NULL);
   g_autofree char *file = g_strconcat (name, ".xml", NULL);
   g_autofree char *path = g_build_filename (folder, file, NULL);

@@ -43,9 +43,9 @@ print_bytes (double bytes)
       unit++;
     }
   char number[G_ASCII_DTOSTR_BUF_SIZE];
-  return g_strdup_printf ("%s %s",
-                          g_ascii_formatd (number, sizeof number, unit > 0 ? "%.1f" : "%.0f", bytes),
-                          units[unit]);
+  return g_strdup_printf (
+      "%s %s", g_ascii_formatd (number, sizeof number, unit > 0 ? "%.1f" : "%.0f", bytes),
+      units[unit]);
 }
 
 static char *
@@ -53,8 +53,7 @@ print_seconds (double seconds)
 {
   char number[G_ASCII_DTOSTR_BUF_SIZE];
   double scale = seconds < 1e-3 ? 1e6 : 1e3;
-  return g_strdup_printf ("%s %s",
-                          g_ascii_formatd (number, sizeof number, "%.1f", seconds * scale),
+  return g_strdup_printf ("%s %s", g_ascii_formatd (number, sizeof number, "%.1f", seconds * scale),
                           seconds < 1e-3 ? "us" : "ms");
 }
 
@@ -197,8 +196,7 @@ put_edges (GString *out, const TwPlan *plan)
       if (!any)
         g_string_append (out, "\nWhat goes through memory, and why:\n");
       any = TRUE;
-      g_autofree char *line
-          = g_strdup_printf ("%s -> %s: %s", edge->from, edge->to, edge->reason);
+      g_autofree char *line = g_strdup_printf ("%s -> %s: %s", edge->from, edge->to, edge->reason);
       put_wrapped (out, "  ", line);
     }
   any = FALSE;
@@ -210,8 +208,7 @@ put_edges (GString *out, const TwPlan *plan)
       if (!any)
         g_string_append (out, "\nWhat is computed where it is read:\n");
       any = TRUE;
-      g_autofree char *line
-          = g_strdup_printf ("%s -> %s: %s", edge->from, edge->to, edge->reason);
+      g_autofree char *line = g_strdup_printf ("%s -> %s: %s", edge->from, edge->to, edge->reason);
       put_wrapped (out, "  ", line);
     }
 }
@@ -232,12 +229,13 @@ tw_explain_plan (const TwPlan *plan, const TwCatalog *catalog, const TwMachine *
   put_edges (out, plan);
   g_autofree char *bytes = print_bytes ((double)plan->bytes);
   g_autofree char *unfused = print_bytes ((double)plan->unfused_bytes);
-  g_string_append_printf (out, "\nMemory traffic of a launch: %s; with a kernel for every drawn node: %s",
-                          bytes, unfused);
+  g_string_append_printf (
+      out, "\nMemory traffic of a launch: %s; with a kernel for every drawn node: %s", bytes,
+      unfused);
   if (plan->unfused_bytes > plan->bytes)
-    g_string_append_printf (out, " (%d %% saved)",
-                            (int)(100.0 * (1.0 - (double)plan->bytes / (double)plan->unfused_bytes)
-                                  + 0.5));
+    g_string_append_printf (
+        out, " (%d %% saved)",
+        (int)(100.0 * (1.0 - (double)plan->bytes / (double)plan->unfused_bytes) + 0.5));
   g_string_append (out, ".\n");
   if (machine != NULL)
     {

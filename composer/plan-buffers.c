@@ -214,8 +214,7 @@ make_kernel (TwPlanning *planning, TwPlanKernel *kernel, int number)
 {
   TwKernel *result = g_new0 (TwKernel, 1);
   order_nodes (planning, kernel);
-  result->name
-      = g_strdup_printf ("k%d_%s", number, tw_mainloop_get_name (kernel->mainloop));
+  result->name = g_strdup_printf ("k%d_%s", number, tw_mainloop_get_name (kernel->mainloop));
   result->mainloop = kernel->mainloop;
   result->prepare = kernel->prepare;
   result->nodes = g_ptr_array_new_with_free_func (g_free);
@@ -260,8 +259,8 @@ static void
 add_store (Maker *maker, TwPlanKernel *kernel, int place, TwBufferKind kind, const char *name,
            const char *node, const char *port)
 {
-  TwStore store = { g_strdup (node), g_strdup (port),
-                    add_buffer (maker, kind, name, node, port, place) };
+  TwStore store
+      = { g_strdup (node), g_strdup (port), add_buffer (maker, kind, name, node, port, place) };
   g_array_append_val (kernel->result->stores, store);
 }
 
@@ -301,8 +300,8 @@ store_node (Maker *maker, TwPlanKernel *kernel, int place, int node)
             }
         }
       if (outside && !stored)
-        add_store (maker, kernel, place, n->weight ? TW_BUFFER_PREPARED : TW_BUFFER_WORKSPACE,
-                   NULL, n->node->id, port);
+        add_store (maker, kernel, place, n->weight ? TW_BUFFER_PREPARED : TW_BUFFER_WORKSPACE, NULL,
+                   n->node->id, port);
     }
 }
 
@@ -371,7 +370,8 @@ count_kernel (TwPlanning *planning, TwPlanKernel *kernel)
       bytes += get_bytes (planning->graph, buffer->type);
     }
   for (guint i = 0; i < kernel->nodes->len; i++)
-    flops += count_flops (planning, &planning->nodes[g_array_index (kernel->nodes, int, i)], result);
+    flops
+        += count_flops (planning, &planning->nodes[g_array_index (kernel->nodes, int, i)], result);
   result->bytes = to_integer (bytes);
   result->flops = to_integer (flops);
   if (!result->prepare)

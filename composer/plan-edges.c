@@ -25,8 +25,8 @@ get_kernel_name (const TwPlanning *planning, int kernel)
   return kernel >= 0 ? get_kernel (planning, kernel)->result->name : "the caller";
 }
 
-/* The kernel in which a reader reads. A finish is read for by each of its own readers: one apart from
- * the kernel `made` tells why the value is stored. */
+/* The kernel in which a reader reads. A finish is read for by each of its own readers: one apart
+ * from the kernel `made` tells why the value is stored. */
 static int
 get_reader_kernel (const TwPlanning *planning, int reader, int made)
 {
@@ -67,33 +67,37 @@ explain_memory (const TwPlanning *planning, const TwPlanNode *source, const TwPl
     return g_strdup ("every drawn node is a kernel of its own (--fuse none)");
   if (reader->block->kind == TW_KIND_FINISH && type->group > 0)
     return g_strdup_printf (
-        "each tile of %s sees %" G_GINT64_FORMAT " columns of a row and stores its partial; %s adds "
+        "each tile of %s sees %" G_GINT64_FORMAT
+        " columns of a row and stores its partial; %s adds "
         "the partials of the whole row, which are all there only when %s has ended",
         get_kernel_name (planning, source->kernel), type->group, to,
         get_kernel_name (planning, source->kernel));
   if (reader->block->kind == TW_KIND_FINISH || source->block->kind == TW_KIND_FINISH)
-    return g_strdup_printf ("%s is one number per row, complete when %s has passed over the row, and "
-                            "read by %s",
-                            from, get_kernel_name (planning, source->kernel),
-                            get_kernel_name (planning, kernel));
+    return g_strdup_printf (
+        "%s is one number per row, complete when %s has passed over the row, and "
+        "read by %s",
+        from, get_kernel_name (planning, source->kernel), get_kernel_name (planning, kernel));
   if (reader->block->kind == TW_KIND_CONTRACTION && made != NULL
       && made->mainloop == TW_MAINLOOP_ROWS)
-    return g_strdup_printf ("the product %s reads each row of %s once for every tile of its columns; "
-                            "%s makes the rows once, before",
-                            to, from, made->result->name);
+    return g_strdup_printf (
+        "the product %s reads each row of %s once for every tile of its columns; "
+        "%s makes the rows once, before",
+        to, from, made->result->name);
   if (reader->block->kind == TW_KIND_CONTRACTION)
-    return g_strdup_printf ("the product %s sums over whole rows of %s, and the tiles of %s that make "
-                            "a row end at different times",
-                            to, from, get_kernel_name (planning, source->kernel));
+    return g_strdup_printf (
+        "the product %s sums over whole rows of %s, and the tiles of %s that make "
+        "a row end at different times",
+        to, from, get_kernel_name (planning, source->kernel));
   if (reader->block->kind == TW_KIND_STATISTIC && type->statistic == NULL && made != NULL
       && made->mainloop == TW_MAINLOOP_GEMM)
     return g_strdup_printf ("%s needs the whole row of %s at once; a tile of %s holds a part of it",
                             to, from, made->result->name);
   if (made != NULL && read != NULL && read->level > made->level)
-    return g_strdup_printf ("%s also reads what is made after %s has ended, so it is computed in %s",
-                            to, made->result->name, read->result->name);
-  return g_strdup_printf ("%s is computed in %s and read in %s, which walk different matrices", from,
-                          get_kernel_name (planning, source->kernel),
+    return g_strdup_printf (
+        "%s also reads what is made after %s has ended, so it is computed in %s", to,
+        made->result->name, read->result->name);
+  return g_strdup_printf ("%s is computed in %s and read in %s, which walk different matrices",
+                          from, get_kernel_name (planning, source->kernel),
                           get_kernel_name (planning, kernel));
 }
 
@@ -121,16 +125,16 @@ add_edge (TwPlanning *planning, int reader, const TwPlanInput *input)
            && !is_gathered_in (planning, input->source, kernel))
     {
       edge->where = "prologue";
-      edge->reason = g_strdup_printf ("%s is computed once for the rows of a tile, where it is read: "
-                                      "in the prologue of %s",
-                                      source->node->id, get_kernel_name (planning, kernel));
+      edge->reason
+          = g_strdup_printf ("%s is computed once for the rows of a tile, where it is read: "
+                             "in the prologue of %s",
+                             source->node->id, get_kernel_name (planning, kernel));
     }
   else if (source->kernel == kernel || tw_planning_is_prologue (planning, input->source))
     {
       edge->where = "register";
-      edge->reason
-          = g_strdup_printf ("%s and %s are both in %s", source->node->id, n->node->id,
-                             get_kernel_name (planning, kernel));
+      edge->reason = g_strdup_printf ("%s and %s are both in %s", source->node->id, n->node->id,
+                                      get_kernel_name (planning, kernel));
     }
   else
     {
@@ -149,6 +153,12 @@ tw_planning_explain_edges (TwPlanning *planning)
       add_edge (planning, i, &g_array_index (planning->nodes[i].inputs, TwPlanInput, k));
 }
 
+static const TwPlanNode *
+find_node (const TwPlanning *planning, const char *id)
+{
+  return &planning->nodes[GPOINTER_TO_INT (g_hash_table_lookup (planning->index, id)) - 1];
+}
+
 void
 tw_planning_check_demands (TwPlanning *planning)
 {
@@ -162,13 +172,15 @@ tw_planning_check_demands (TwPlanning *planning)
         continue;
       g_auto (GStrv) to = g_strsplit (edge->to, ".", 2);
       const TwLink *link = tw_graph_get_link_to (planning->graph, to[0], to[1]);
-      g_autofree char *message
-          = g_strdup_printf ("%s -> %s cannot be fused as demanded: %s", edge->from, edge->to,
-                             edge->reason);
+      g_autofree char *message = g_strdup_printf ("%s -> %s cannot be fused as demanded: %s",
+                                                  edge->from, edge->to, edge->reason);
+      /* Where the rewritten node is none of the drawing's, the drawn one is named. */
+      const TwPlanNode *reader = find_node (planning, to[0]);
+      gboolean drawn = strcmp (reader->origin, to[0]) == 0;
       g_ptr_array_add (plan->diagnostics,
-                       tw_diagnostic_new ("fuse-demand", TW_SEVERITY_ERROR, to[0], to[1],
-                                          link != NULL ? link->line : 0, message,
-                                          "a trip through memory", "fused",
+                       tw_diagnostic_new ("fuse-demand", TW_SEVERITY_ERROR, reader->origin,
+                                          drawn ? to[1] : NULL, link != NULL ? link->line : 0,
+                                          message, "a trip through memory", "fused",
                                           "take fuse=\"required\" off the link, or redraw what "
                                           "stands between the two"));
     }
@@ -195,11 +207,11 @@ tw_planning_check_demands (TwPlanning *planning)
             first = edge;
         }
       g_autofree char *message
-          = first != NULL
-                ? g_strdup_printf ("the graph needs more kernels than allowed; the first boundary is "
-                                   "%s -> %s: %s",
-                                   first->from, first->to, first->reason)
-                : g_strdup ("the graph needs more kernels than allowed");
+          = first != NULL ? g_strdup_printf (
+                "the graph needs more kernels than allowed; the first boundary is "
+                "%s -> %s: %s",
+                first->from, first->to, first->reason)
+                          : g_strdup ("the graph needs more kernels than allowed");
       g_ptr_array_add (plan->diagnostics,
                        tw_diagnostic_new ("too-many-kernels", TW_SEVERITY_ERROR, NULL, NULL, 0,
                                           message, found, needed,

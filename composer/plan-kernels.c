@@ -208,9 +208,8 @@ get_source_kernel (const TwPlanning *planning, int source, gboolean *through_fin
   if (!*through_finish)
     return planning->nodes[source].kernel;
   const GArray *inputs = planning->nodes[source].inputs;
-  return inputs->len > 0
-             ? planning->nodes[g_array_index (inputs, TwPlanInput, 0).source].kernel
-             : -1;
+  return inputs->len > 0 ? planning->nodes[g_array_index (inputs, TwPlanInput, 0).source].kernel
+                         : -1;
 }
 
 /* TRUE if the node may be computed in `kernel`, given what else it reads. */
@@ -221,8 +220,8 @@ fits (const TwPlanning *planning, int kernel, int node)
   for (guint i = 0; i < n->inputs->len; i++)
     {
       gboolean through_finish;
-      int need = get_source_kernel (
-          planning, g_array_index (n->inputs, TwPlanInput, i).source, &through_finish);
+      int need = get_source_kernel (planning, g_array_index (n->inputs, TwPlanInput, i).source,
+                                    &through_finish);
       if (need < 0)
         continue;
       if (need == kernel && through_finish
@@ -242,8 +241,8 @@ find_kernel (const TwPlanning *planning, int node, const Space *space)
   for (guint i = 0; i < n->inputs->len; i++)
     {
       gboolean through_finish;
-      int kernel = get_source_kernel (
-          planning, g_array_index (n->inputs, TwPlanInput, i).source, &through_finish);
+      int kernel = get_source_kernel (planning, g_array_index (n->inputs, TwPlanInput, i).source,
+                                      &through_finish);
       if (kernel < 0 || kernel == best)
         continue;
       const TwPlanKernel *k = get_kernel (planning, kernel);
@@ -309,7 +308,8 @@ is_stored_for_caller (const TwPlanning *planning, const TwPlanNode *n)
 }
 
 /* A finish is computed by whoever reads it, unless the caller wants it, or every drawn node is a
- * kernel of its own: then by the kernel that passes over the rows anyway, or by one for it alone. */
+ * kernel of its own: then by the kernel that passes over the rows anyway, or by one for it alone.
+ */
 static void
 place_finish (TwPlanning *planning, int node)
 {

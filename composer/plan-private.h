@@ -21,8 +21,7 @@ typedef struct
   const TwBlock *block;
   const char *origin; /* the drawn node */
   gboolean weight;    /* known at prepare time */
-  int kernel;         /* that computes it; -1: sources, sinks, and a finish that sits in the prologue
-                         of each reader */
+  int kernel;         /* that computes it; -1: sources, sinks, a finish in its readers' prologue */
   GArray *inputs;     /* TwPlanInput, in order of ports */
   GPtrArray *outputs; /* const TwLink*: links that leave it */
 } TwPlanNode;

@@ -20,9 +20,10 @@ add_inputs (TwPlanning *planning, TwPlanNode *n)
       const TwLink *link = port->direction == TW_DIRECTION_IN
                                ? tw_graph_get_link_to (planning->graph, n->node->id, port->id)
                                : NULL;
-      int source = link != NULL
-                       ? GPOINTER_TO_INT (g_hash_table_lookup (planning->index, link->from_node)) - 1
-                       : -1;
+      int source
+          = link != NULL
+                ? GPOINTER_TO_INT (g_hash_table_lookup (planning->index, link->from_node)) - 1
+                : -1;
       if (source < 0 || !tw_node_has_port (n->node, n->block, port))
         continue;
       TwPlanInput input = { source, link, port };
@@ -39,8 +40,7 @@ is_weight (const TwPlanning *planning, const TwPlanNode *n)
     {
       for (int p = 0; p < n->block->n_ports; p++)
         {
-          const TwType *type
-              = tw_typing_get (planning->typing, n->node->id, n->block->ports[p].id);
+          const TwType *type = tw_typing_get (planning->typing, n->node->id, n->block->ports[p].id);
           if (type != NULL && type->weight)
             return TRUE;
         }

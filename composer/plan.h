@@ -1,7 +1,7 @@
 /* Planning: which nodes share a kernel, what goes through memory and why.
  *
- * A plan is what the exporter prints: kernels in launch order, each a main loop and the nodes of its
- * prologue and epilogue in execution order. Values inside a kernel stay in registers; a value read
+ * A plan is what the exporter prints: kernels in launch order, each a main loop and the nodes of
+ * its prologue and epilogue in execution order. Values inside a kernel stay in registers; a value read
  * by a later kernel, or wired to an output, lives in a buffer. */
 #pragma once
 
@@ -52,7 +52,7 @@ typedef struct
   char *contraction;      /* GEMM: its node; NULL otherwise */
   GArray *reads;          /* int: buffers read, each once, in order of first use */
   GArray *stores;         /* TwStore */
-  const TwDim *rows, *columns, *depth; /* iteration space: M, N (output columns), K (NULL if none) */
+  const TwDim *rows, *columns, *depth; /* M, N (output columns), K (NULL if none) */
   TwDtype operands;       /* GEMM: of the contraction's left operand */
   gint64 bytes, flops;    /* at the graph's default dimensions */
 } TwKernel;
@@ -60,7 +60,7 @@ typedef struct
 typedef struct
 {
   char *from, *to;        /* "node.port" */
-  const char *where;      /* "register", "memory", "prologue" (folded where it is read), "argument" */
+  const char *where;      /* "register", "memory", "argument", "prologue" (folded where read) */
   char *reason;
   gboolean fuse_required;
 } TwEdge;

@@ -5,13 +5,13 @@
 #include <string.h>
 
 static TwPlan *
-make_plan (const char *drawing, TwCatalog **catalog)
+make_plan (const char *drawing)
 {
   TwPlanOptions options = { .fuse = TRUE };
   g_autoptr (TwGraph) graph = drawing_parse (drawing);
-  *catalog = drawing_open_catalog ();
-  drawing_assert_good (graph, *catalog);
-  return tw_plan (graph, *catalog, &options);
+  g_autoptr (TwCatalog) catalog = drawing_open_catalog ();
+  drawing_assert_good (graph, catalog);
+  return tw_plan (graph, catalog, &options);
 }
 
 static void
@@ -66,9 +66,7 @@ static void
 test_kernel (void)
 {
   g_autofree char *drawing = g_strdup_printf (product, "bf16", "bf16");
-  TwCatalog *opened;
-  g_autoptr (TwPlan) plan = make_plan (drawing, &opened);
-  g_autoptr (TwCatalog) catalog = opened;
+  g_autoptr (TwPlan) plan = make_plan (drawing);
   const TwKernel *kernel = plan->kernels->pdata[0];
   const double bytes = 2 * (5 * 64 + 64 * 32 + 5 * 32), flops = 2 * 5 * 64 * 32;
   g_assert_cmpint (kernel->bytes, ==, (gint64)bytes);
@@ -88,9 +86,7 @@ static void
 test_f32 (void)
 {
   g_autofree char *drawing = g_strdup_printf (product, "f32", "f32");
-  TwCatalog *opened;
-  g_autoptr (TwPlan) plan = make_plan (drawing, &opened);
-  g_autoptr (TwCatalog) catalog = opened;
+  g_autoptr (TwPlan) plan = make_plan (drawing);
   const TwKernel *kernel = plan->kernels->pdata[0];
   const double flops = 2 * 5 * 64 * 32;
   TwMachine offered = { .bandwidth = 1e12, .flops = 100, .flops_f32 = 10 };
@@ -117,13 +113,10 @@ test_prologue (void)
 static void
 test_plan (void)
 {
-  TwCatalog *opened;
   g_autoptr (TwPlan) plan
       = make_plan ("x input dtype=f32 shape=T,8\nw weight dtype=f32 shape=8,8\n"
                    "v relu < x=w.y\nh gemm < a=x.y b=v.y\nz gemm < a=h.y b=w.y\n"
-                   "out output < x=z.y\n",
-                   &opened);
-  g_autoptr (TwCatalog) catalog = opened;
+                   "out output < x=z.y\n");
   TwMachine launches = { .bandwidth = 1e30, .flops = 1e30, .flops_f32 = 1e30, .launch = 1 };
   g_assert_cmpuint (plan->kernels->len, ==, 3);
   g_assert_true (((TwKernel *)plan->kernels->pdata[0])->prepare);

@@ -332,6 +332,23 @@ test_fuse_demand (void)
   g_assert_cmpint (error->line, >, 0);
 }
 
+/* The demand was drawn at a composite: that is what is named, not its parts. */
+static void
+test_demand_of_composite (void)
+{
+  g_autoptr (TwCatalog) catalog = drawing_open_catalog ();
+  g_autoptr (TwGraph) graph = drawing_parse (
+      "x input dtype=f32 shape=T,8\nw weight dtype=f32 shape=8,8\ng weight dtype=f32 shape=8\n"
+      "h gemm < a=x.y b=w.y\nn rms_norm gamma=plain eps=1e-6 < x!=h.y g=g.y\n"
+      "out output < x=n.y\n");
+  g_autoptr (TwPlan) plan = make_plan (graph, catalog, FALSE);
+  const TwDiagnostic *error = find_error (plan, "fuse-demand");
+  g_assert_nonnull (error);
+  g_assert_cmpstr (error->node, ==, "n");
+  g_assert_null (error->port);
+  g_assert_nonnull (strstr (error->message, "--fuse none"));
+}
+
 static void
 test_max_kernels (void)
 {
@@ -430,6 +447,7 @@ main (int argc, char **argv)
   g_test_add_func ("/plan/apart", test_apart);
   g_test_add_func ("/plan/slots", test_slots);
   g_test_add_func ("/plan/fuse-demand", test_fuse_demand);
+  g_test_add_func ("/plan/demand-of-composite", test_demand_of_composite);
   g_test_add_func ("/plan/max-kernels", test_max_kernels);
   g_test_add_func ("/plan/counts", test_counts);
   g_test_add_func ("/plan/random", test_random);
