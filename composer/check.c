@@ -154,6 +154,12 @@ tw_check (const TwGraph *graph, const TwCatalog *catalog, const TwCheckOptions *
   check.texts
       = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, (GDestroyNotify)tw_dim_unref);
   make_names (&check, catalog);
+  /* The reader left out what it does not know, and no rule may change the rest. */
+  if (tw_graph_is_read_only (graph))
+    tw_check_add (&check, TW_SEVERITY_ERROR, "newer-format", -1, NULL, 0, NULL, NULL,
+                  "update tilewright, or write the graph in the older format",
+                  "the graph has format %d and this program knows format %d: parts may be missing",
+                  tw_graph_get_format (graph), TW_GRAPH_FORMAT);
   tw_check_dimensions (&check);
   make_nodes (&check, catalog);
   tw_check_links (&check);

@@ -319,6 +319,24 @@ test_links (void)
   expect (DIMS X OUT "r: relu\nr.y > out.x\n", "(unused-node x); missing-input r.x");
 }
 
+/* What was left out of a newer format could be what matters. */
+static void
+test_newer_format (void)
+{
+  g_autofree char *xml = to_xml (DIMS X OUT "r: relu\nx.y > r.x\nr.y > out.x\n");
+  for (int format = 1; format <= 2; format++)
+    {
+      *(strstr (xml, "format=\"") + strlen ("format=\"")) = (char)('0' + format);
+      g_autoptr (TwGraph) graph = tw_graph_parse (xml, strlen (xml), NULL);
+      g_autoptr (TwTyping) typing = tw_check (graph, catalog, NULL);
+      const GPtrArray *diagnostics = tw_typing_get_diagnostics (typing);
+      g_assert_cmpuint (diagnostics->len, ==, (guint)format - 1);
+      g_assert_true (tw_typing_is_good (typing) == (format == 1));
+      if (format == 2)
+        g_assert_cmpstr (((TwDiagnostic *)diagnostics->pdata[0])->code, ==, "newer-format");
+    }
+}
+
 static void
 test_order_in_memory (void)
 {
@@ -507,6 +525,7 @@ main (int argc, char **argv)
   g_test_add_func ("/check/params", test_params);
   g_test_add_func ("/check/links", test_links);
   g_test_add_func ("/check/order-in-memory", test_order_in_memory);
+  g_test_add_func ("/check/newer-format", test_newer_format);
   g_test_add_func ("/check/pairs", test_pairs);
   g_test_add_func ("/check/statistics", test_statistics);
   g_test_add_func ("/check/vectors", test_vectors);
