@@ -5,7 +5,7 @@ every compiler there is, without warnings, and runs its check.
 usage: run-exports.py --program PATH/export-graph [--full] [--keep DIR] [NAME ...]
 
 Quick: gcc, small sizes. --full: also clang, without OpenMP, with emulated lanes, under sanitizers,
-and the C++ header.
+packed weights, and the C++ header.
 """
 import argparse
 import os
@@ -100,6 +100,8 @@ class Runner:
             result = run([os.path.join(folder, main), 'check', *small], cwd=folder)
             self.check(f'{name}: check ({compiler} {" ".join(flags)})', result.returncode == 0,
                        result.stdout[-3000:])
+        if self.options.full:
+            self.test_packed(name, path, folder + '.packed', main, texts)
         if self.options.full and shutil.which('g++') is not None:
             source = f'#include "{header}"\nint main () {{ return 0; }}\n'
             result = run(['g++', '-Wall', '-Wextra', '-Werror', '-x', 'c++', '-fsyntax-only', '-'],
@@ -108,6 +110,21 @@ class Runner:
         if self.options.full:
             result = run(['make', '-s', 'clean', main], cwd=folder)
             self.check(f'{name}: make', result.returncode == 0, result.stdout)
+
+    def test_packed(self, name, path, folder, main, texts):
+        """The same with weights folded and packed, where that makes a difference."""
+        result = run([self.options.program, '--pack', path, folder])
+        if not self.check(f'{name}: export --pack', result.returncode == 0, result.stdout):
+            return
+        source = main[:-5] + '.c'
+        with open(os.path.join(folder, source), encoding='utf-8') as file:
+            if file.read() == texts[source]:
+                return
+        result = self.build(name, folder, 'gcc', ['-O1', '-fopenmp'], main)
+        if self.check(f'{name}: gcc, packed', result.returncode == 0, result.stdout[:3000]):
+            small = ['T=37'] if '"T",' in texts[main + '.c'] else []
+            result = run([os.path.join(folder, main), 'check', *small], cwd=folder)
+            self.check(f'{name}: check, packed', result.returncode == 0, result.stdout[-3000:])
 
     def main(self):
         chosen = [g for g in graphs() if not self.options.names or g[0] in self.options.names]
