@@ -58,6 +58,60 @@ maker_add (Maker *maker, const char *block)
   return id;
 }
 
+/* The power of a row's scale with which a node's outputs grow at most; 0: they do not. */
+static int
+get_growth (Maker *maker, GHashTable *growths, const TwNode *node)
+{
+  const TwBlock *block = tw_catalog_get (maker->fuzz->catalog, node->block);
+  int sum = 0, most = 0;
+  if (!block || block->kind == TW_KIND_SOURCE)
+    return block && strcmp (block->id, "input") == 0;
+  for (int i = 0; i < tw_graph_get_n_links (maker->graph); i++)
+    {
+      const TwLink *link = tw_graph_get_nth_link (maker->graph, i);
+      if (strcmp (link->to_node, node->id) != 0)
+        continue;
+      int growth = GPOINTER_TO_INT (g_hash_table_lookup (growths, link->from_node));
+      sum += growth;
+      most = MAX (most, growth);
+    }
+  if (block->kind == TW_KIND_COMPOSITE || block->kind == TW_KIND_STATISTIC)
+    return 2 * most; /* of a norm, what it sums inside */
+  if (strcmp (block->id, "finish") == 0)
+    return 0;
+  if (strcmp (block->id, "relu2") == 0)
+    return 2 * most;
+  return strcmp (block->id, "add") == 0 || strcmp (block->id, "bias") == 0 ? most : sum;
+}
+
+/* FALSE if a value, a sum of squares too, could leave the range of f32: the check of a program
+ * scales rows by up to 2^14, so that 2^(6*14) leaves 2^43 for all else. */
+static gboolean
+stays_in_range (Maker *maker)
+{
+  g_autoptr (GHashTable) growths = g_hash_table_new (g_str_hash, g_str_equal);
+  const int n = tw_graph_get_n_nodes (maker->graph);
+  for (gboolean again = TRUE; again;)
+    {
+      again = FALSE;
+      for (int i = 0; i < n; i++)
+        {
+          const TwNode *node = tw_graph_get_nth_node (maker->graph, i);
+          const TwBlock *block = tw_catalog_get (maker->fuzz->catalog, node->block);
+          int growth = get_growth (maker, growths, node);
+          if (growth > 6)
+            return FALSE;
+          if (block && block->kind == TW_KIND_COMPOSITE)
+            growth = 0;
+          if (growth == GPOINTER_TO_INT (g_hash_table_lookup (growths, node->id)))
+            continue;
+          g_hash_table_insert (growths, (gpointer)node->id, GINT_TO_POINTER (growth));
+          again = TRUE;
+        }
+    }
+  return TRUE;
+}
+
 /* Types the graph; TRUE if all is well but for what is not finished yet. */
 static gboolean
 maker_check (Maker *maker)
@@ -72,6 +126,8 @@ maker_check (Maker *maker)
       if (diagnostic->severity == TW_SEVERITY_ERROR && strcmp (diagnostic->code, "no-output") != 0)
         good = FALSE;
     }
+  if (good && maker->fuzz->runs)
+    good = stays_in_range (maker);
   maker->bad = FALSE;
   g_ptr_array_set_size (maker->values, 0);
   for (int i = 0; i < tw_graph_get_n_nodes (maker->graph); i++)
