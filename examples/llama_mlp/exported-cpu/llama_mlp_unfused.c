@@ -763,10 +763,11 @@ tw_rows (int64_t rows, int64_t columns, int threads, TwStripFn *function, const 
 /* The main loop of a matrix product on a CPU.
  *
  * Output tiles of 128 rows go to threads as they come. For each, 128 of K at a time, rows of `a`
- * and panels of the weights are converted to f32 into the thread's stack, small enough for the
- * second level cache, and multiplied into accumulators there; after the whole of K the epilogue
- * sees the tile in strips of 16 rows. The order in which an element's products are added is that
- * of K, whatever the sizes, the threads and what is fused, so its bits are too.
+ * are converted to f32 into the thread's stack, small enough for the second level cache, then one
+ * panel of the weights at a time, small enough for the first, and multiplied into accumulators
+ * there; after the whole of K the epilogue sees the tile in strips of 16 rows. The order in which
+ * an element's products are added is that of K, whatever the sizes, the threads and what is fused,
+ * so its bits are too.
  *
  * Two weights, or the two partners of a packed one, give two accumulators with half the columns
  * each; partners are sorted apart while they are packed. */
@@ -815,7 +816,7 @@ typedef float TwVector __attribute__ ((vector_size (4 * TW_VECTOR), aligned (4))
 typedef struct
 {
   float a[TW_MC * TW_A_LD];
-  float b[TW_NC * TW_KC];
+  float b[TW_NR * TW_KC];
   float acc[TW_MC * TW_NC];
 } TwGemmBlock;
 
@@ -950,11 +951,14 @@ tw_gemm_tile (const TwGemm *g, int64_t m, int64_t n, TwStripFn *epilogue, const 
         {
           float *acc = block->acc + which * width;
 
-          tw_pack_b (g, which, n, columns, k, depth, block->b);
           for (int j = 0; j < columns; j += TW_NR)
-            for (int i = 0; i < rows; i += TW_MR)
-              tw_micro_kernel (block->a + i * TW_A_LD, block->b + (int64_t) j * TW_KC, depth,
-                               acc + i * TW_NC + j, TW_NC);
+            {
+              tw_pack_b (g, which, n + j, columns - j < TW_NR ? columns - j : TW_NR, k, depth,
+                         block->b);
+              for (int i = 0; i < rows; i += TW_MR)
+                tw_micro_kernel (block->a + i * TW_A_LD, block->b, depth, acc + i * TW_NC + j,
+                                 TW_NC);
+            }
         }
     }
   for (int i = 0; i < rows; i += TW_ROWS)
