@@ -29,7 +29,7 @@ def main():
                 result = subprocess.run(
                     [compiler, standard, *FLAGS, f'-DTW_LANES={lanes}', '-x', language, '-'],
                     input=f'#include "{name}"\n', stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                    text=True)
+                    text=True, cwd=ROOT)
                 if result.returncode:
                     good = False
                     print(f'FAILED {name}, {compiler}, {lanes} lanes\n{result.stdout[:1500]}')
