@@ -8,21 +8,21 @@ G_BEGIN_DECLS
 
 typedef enum
 {
-  TW_COMMAND_ADD_NODE,       /* node, block */
-  TW_COMMAND_REMOVE_NODE,    /* node; takes its links with it */
-  TW_COMMAND_RENAME_NODE,    /* node, value: the new id */
-  TW_COMMAND_SET_LABEL,      /* node, value or NULL */
-  TW_COMMAND_SET_PARAM,      /* node, name, value; value NULL: back to the default */
-  TW_COMMAND_MOVE_NODE,      /* node, x, y */
-  TW_COMMAND_SET_ORIGIN,     /* node, value: the drawn node it stands for */
-  TW_COMMAND_CONNECT,        /* node.port -> to_node.to_port; replaces what was wired to the latter */
-  TW_COMMAND_DISCONNECT,     /* to_node.to_port */
-  TW_COMMAND_SET_FUSE,       /* to_node.to_port, flag */
-  TW_COMMAND_SET_OWED,       /* to_node.to_port, owed[] */
-  TW_COMMAND_SET_DIMENSION,  /* dimension; adds or replaces by name */
+  TW_COMMAND_ADD_NODE,    /* node, block */
+  TW_COMMAND_REMOVE_NODE, /* node; takes its links with it */
+  TW_COMMAND_RENAME_NODE, /* node, value: the new id */
+  TW_COMMAND_SET_LABEL,   /* node, value or NULL */
+  TW_COMMAND_SET_PARAM,   /* node, name, value; value NULL: back to the default */
+  TW_COMMAND_MOVE_NODE,   /* node, x, y */
+  TW_COMMAND_SET_ORIGIN,  /* node, value: the drawn node it stands for */
+  TW_COMMAND_CONNECT,     /* node.port -> to_node.to_port; replaces what was wired to the latter */
+  TW_COMMAND_DISCONNECT,  /* to_node.to_port */
+  TW_COMMAND_SET_FUSE,    /* to_node.to_port, flag */
+  TW_COMMAND_SET_OWED,    /* to_node.to_port, owed[] */
+  TW_COMMAND_SET_DIMENSION,    /* dimension; adds or replaces by name */
   TW_COMMAND_REMOVE_DIMENSION, /* name */
-  TW_COMMAND_SET_NAME,       /* value: the graph's name */
-  TW_COMMAND_SET_DOC         /* value */
+  TW_COMMAND_SET_NAME,         /* value: the graph's name */
+  TW_COMMAND_SET_DOC           /* value */
 } TwCommandKind;
 
 /* Unused fields are NULL/0. Strings are copied where the command is applied. */
@@ -34,7 +34,8 @@ typedef struct
   double x, y;
   gboolean flag;
   TwDimension dimension;
-  const TwOwed *owed; int n_owed;
+  const TwOwed *owed;
+  int n_owed;
 } TwCommand;
 
 /* "add-node", ... Static. */

@@ -1,14 +1,12 @@
 /* A dimension expression is kept as a polynomial with rational coefficients over atoms, an atom
  * being a name or a ceil(). Terms are sorted, so the canonical text decides equality. Graphs hold
  * thousands of small ones (mostly one name or one number): those take no detour. */
-#include "dimension.h"
+#include "dimension-private.h"
 
 #include <string.h>
 
 #define MAX_TERMS 32
 #define MAX_DEGREE 6
-#define MAX_DEPTH 32
-#define MAX_NAME 63
 
 typedef struct
 {
@@ -33,9 +31,10 @@ struct _TwDim
   Term terms[];
 };
 
-G_DEFINE_QUARK (tw-dim-error-quark, tw_dim_error)
+G_DEFINE_QUARK (tw - dim - error - quark, tw_dim_error)
 
-/* ---- terms while an expression is put together; `good` turns FALSE where something overflows ---- */
+/* ---- terms while an expression is put together; `good` turns FALSE where something overflows ----
+ */
 typedef struct
 {
   int n;
@@ -236,8 +235,8 @@ tw_dim_new_integer (gint64 value)
 TwDim *
 tw_dim_new_name (const char *name)
 {
-  return new_term (
-      &(Term){ .num = 1, .den = 1, .n_atoms = 1, .atoms = { atom_new (g_strdup (name), NULL, 0) } });
+  return new_term (&(Term){
+      .num = 1, .den = 1, .n_atoms = 1, .atoms = { atom_new (g_strdup (name), NULL, 0) } });
 }
 
 TwDim *
@@ -268,7 +267,8 @@ tw_dim_equal (const TwDim *a, const TwDim *b)
 gboolean
 tw_dim_is_constant (const TwDim *dim, gint64 *value)
 {
-  if (dim->n_terms > 1 || (dim->n_terms == 1 && (dim->terms[0].n_atoms > 0 || dim->terms[0].den != 1)))
+  if (dim->n_terms > 1
+      || (dim->n_terms == 1 && (dim->terms[0].n_atoms > 0 || dim->terms[0].den != 1)))
     return FALSE;
   *value = dim->n_terms == 1 ? dim->terms[0].num : 0;
   return TRUE;
@@ -281,8 +281,8 @@ tw_dim_get_text (const TwDim *dim)
 }
 
 /* ---- arithmetic; NULL where the result is too large ---- */
-static TwDim *
-add (const TwDim *a, const TwDim *b, gint64 sign)
+TwDim *
+tw_dim_add (const TwDim *a, const TwDim *b, gint64 sign)
 {
   Sum sum = { .good = TRUE };
   sum_add_dim (&sum, a, 1);
@@ -309,8 +309,8 @@ multiply_terms (const Term *a, const Term *b, Term *product)
   return TRUE;
 }
 
-static TwDim *
-multiply (const TwDim *a, const TwDim *b)
+TwDim *
+tw_dim_multiply (const TwDim *a, const TwDim *b)
 {
   Sum sum = { .good = TRUE };
   for (int i = 0; i < a->n_terms && sum.good; i++)
@@ -324,12 +324,12 @@ multiply (const TwDim *a, const TwDim *b)
   return sum_steal (&sum);
 }
 
-static TwDim *
-divide (const TwDim *a, gint64 divisor)
+TwDim *
+tw_dim_divide (const TwDim *a, gint64 divisor)
 {
   Term inverse = { .num = 1, .den = divisor };
   g_autoptr (TwDim) factor = new_term (&inverse);
-  return multiply (a, factor);
+  return tw_dim_multiply (a, factor);
 }
 
 static gint64
@@ -338,8 +338,8 @@ ceil_divide (gint64 value, gint64 divisor)
   return value / divisor + (value % divisor > 0);
 }
 
-static TwDim *
-round_up (const TwDim *a, gint64 divisor)
+TwDim *
+tw_dim_round_up (const TwDim *a, gint64 divisor)
 {
   gint64 value;
   if (tw_dim_is_constant (a, &value))
@@ -348,192 +348,12 @@ round_up (const TwDim *a, gint64 divisor)
   for (int i = 0; i < a->n_terms; i++)
     exact &= a->terms[i].den == 1 && a->terms[i].num % divisor == 0;
   if (exact)
-    return divide (a, divisor);
+    return tw_dim_divide (a, divisor);
   char *text = g_strdup_printf (a->n_terms > 1 ? "ceil((%s)/%" G_GINT64_FORMAT ")"
                                                : "ceil(%s/%" G_GINT64_FORMAT ")",
                                 a->text, divisor);
   Atom *atom = atom_new (text, tw_dim_ref ((TwDim *)a), divisor);
   return new_term (&(Term){ .num = 1, .den = 1, .n_atoms = 1, .atoms = { atom } });
-}
-
-/* ---- parsing ---- */
-typedef struct
-{
-  const char *start, *at;
-  int depth;
-  const char *problem; /* static */
-} Parser;
-
-static TwDim *parse_expression (Parser *parser, const char *end);
-
-static void
-skip_space (Parser *parser)
-{
-  while (g_ascii_isspace (*parser->at))
-    parser->at++;
-}
-
-static TwDim *
-fail (Parser *parser, const char *problem)
-{
-  if (parser->problem == NULL)
-    parser->problem = problem;
-  return NULL;
-}
-
-static gboolean
-parse_integer (Parser *parser, gint64 *value)
-{
-  char *end;
-  skip_space (parser);
-  if (!g_ascii_isdigit (*parser->at))
-    return FALSE;
-  guint64 number = g_ascii_strtoull (parser->at, &end, 10);
-  if (number > G_MAXINT64)
-    return FALSE;
-  *value = (gint64)number;
-  parser->at = end;
-  return TRUE;
-}
-
-/* The closing parenthesis of the one just read, and the last '/' at its level. */
-static const char *
-find_close (const char *at, const char **slash, gboolean *sum)
-{
-  int depth = 0;
-  *slash = NULL;
-  *sum = FALSE;
-  for (; *at != '\0'; at++)
-    {
-      if (*at == ')' && depth == 0)
-        return at;
-      depth += *at == '(' ? 1 : *at == ')' ? -1 : 0;
-      if (depth == 0 && *at == '/')
-        *slash = at;
-      *sum |= depth == 0 && (*at == '+' || *at == '-');
-    }
-  return NULL;
-}
-
-static TwDim *
-parse_ceil (Parser *parser)
-{
-  const char *slash;
-  gboolean sum;
-  const char *close = find_close (parser->at, &slash, &sum);
-  gint64 divisor = 0;
-  if (close == NULL || slash == NULL)
-    return fail (parser, "expected ceil(expression/integer)");
-  if (sum)
-    return fail (parser, "a sum under ceil needs parentheses: ceil((a + b)/n)");
-  g_autoptr (TwDim) inner = parse_expression (parser, slash);
-  if (inner == NULL)
-    return NULL;
-  parser->at = slash + 1;
-  if (!parse_integer (parser, &divisor) || divisor <= 0)
-    return fail (parser, "expected a positive integer");
-  skip_space (parser);
-  if (parser->at != close)
-    return fail (parser, "expected ')'");
-  parser->at++;
-  return round_up (inner, divisor);
-}
-
-static TwDim *
-parse_factor (Parser *parser)
-{
-  gint64 value;
-  skip_space (parser);
-  if (g_ascii_isdigit (*parser->at))
-    return parse_integer (parser, &value) ? tw_dim_new_integer (value)
-                                          : fail (parser, "the number does not fit 64 bits");
-  if (*parser->at == '(')
-    {
-      parser->at++;
-      g_autoptr (TwDim) inner = parse_expression (parser, NULL);
-      if (inner == NULL)
-        return NULL;
-      if (*parser->at != ')')
-        return fail (parser, "expected ')'");
-      parser->at++;
-      return g_steal_pointer (&inner);
-    }
-  if (!g_ascii_isalpha (*parser->at) && *parser->at != '_')
-    return fail (parser, "expected a number, a name, ceil() or '('");
-  const char *start = parser->at;
-  while (g_ascii_isalnum (*parser->at) || *parser->at == '_')
-    parser->at++;
-  if (parser->at - start > MAX_NAME)
-    return fail (parser, "the name is longer than 63 characters");
-  g_autofree char *name = g_strndup (start, (gsize)(parser->at - start));
-  skip_space (parser);
-  if (strcmp (name, "ceil") != 0 || *parser->at != '(')
-    return tw_dim_new_name (name);
-  parser->at++;
-  return parse_ceil (parser);
-}
-
-static TwDim *
-parse_term (Parser *parser, const char *end)
-{
-  g_autoptr (TwDim) left = parse_factor (parser);
-  while (left != NULL)
-    {
-      skip_space (parser);
-      if (parser->at == end || (*parser->at != '*' && *parser->at != '/'))
-        break;
-      gboolean times = *parser->at++ == '*';
-      gint64 divisor = 0;
-      g_autoptr (TwDim) right = times ? parse_factor (parser) : NULL;
-      if (times && right == NULL)
-        return NULL;
-      if (!times && (!parse_integer (parser, &divisor) || divisor == 0))
-        return fail (parser, "expected a positive integer after '/'");
-      TwDim *result = times ? multiply (left, right) : divide (left, divisor);
-      tw_dim_unref (left);
-      left = result;
-    }
-  return left != NULL ? g_steal_pointer (&left) : fail (parser, "the expression is too large");
-}
-
-/* Up to `end`, or as far as it goes. */
-static TwDim *
-parse_expression (Parser *parser, const char *end)
-{
-  if (++parser->depth > MAX_DEPTH)
-    return fail (parser, "nested too deeply");
-  g_autoptr (TwDim) left = parse_term (parser, end);
-  while (left != NULL)
-    {
-      skip_space (parser);
-      if (parser->at == end || (*parser->at != '+' && *parser->at != '-'))
-        break;
-      gint64 sign = *parser->at++ == '+' ? 1 : -1;
-      g_autoptr (TwDim) right = parse_term (parser, end);
-      if (right == NULL)
-        return NULL;
-      TwDim *result = add (left, right, sign);
-      tw_dim_unref (left);
-      left = result;
-    }
-  parser->depth--;
-  return left != NULL ? g_steal_pointer (&left) : fail (parser, "the expression is too large");
-}
-
-TwDim *
-tw_dim_parse (const char *text, GError **error)
-{
-  Parser parser = { .start = text, .at = text };
-  g_autoptr (TwDim) dim = parse_expression (&parser, NULL);
-  if (dim != NULL && *parser.at != '\0')
-    {
-      fail (&parser, "expected '+', '-', '*', '/' or the end");
-      g_clear_pointer (&dim, tw_dim_unref);
-    }
-  if (dim == NULL)
-    g_set_error (error, TW_DIM_ERROR, TW_DIM_ERROR_SYNTAX, "at character %d: %s",
-                 (int)(parser.at - text) + 1, parser.problem);
-  return g_steal_pointer (&dim);
 }
 
 /* ---- what an expression is worth ---- */
@@ -576,14 +396,13 @@ tw_dim_to_c (const TwDim *dim, const char *prefix)
               continue;
             }
           g_autofree char *inner = tw_dim_to_c (atom->inner, prefix);
-          g_string_append_printf (out,
-                                  "((%s + %" G_GINT64_FORMAT ") / %" G_GINT64_FORMAT ")", inner,
-                                  atom->divisor - 1, atom->divisor);
+          g_string_append_printf (out, "((%s + %" G_GINT64_FORMAT ") / %" G_GINT64_FORMAT ")",
+                                  inner, atom->divisor - 1, atom->divisor);
         }
     }
-  gboolean simple = dim->n_terms == 1 && common == 1
-                    && (dim->terms[0].n_atoms == 0
-                        || (dim->terms[0].n_atoms == 1 && dim->terms[0].num == 1));
+  gboolean simple
+      = dim->n_terms == 1 && common == 1
+        && (dim->terms[0].n_atoms == 0 || (dim->terms[0].n_atoms == 1 && dim->terms[0].num == 1));
   g_string_replace (out, "*", " * ", 0);
   g_string_replace (out, "  *  ", " * ", 0);
   if (!simple)
@@ -634,7 +453,8 @@ tw_dim_evaluate (const TwDim *dim, TwDimLookup lookup, gpointer user_data, gint6
   if (fits && total % common != 0)
     {
       g_set_error (error, TW_DIM_ERROR, TW_DIM_ERROR_REMAINDER,
-                   "%s leaves a remainder: %" G_GINT64_FORMAT " is no multiple of %" G_GINT64_FORMAT,
+                   "%s leaves a remainder: %" G_GINT64_FORMAT
+                   " is no multiple of %" G_GINT64_FORMAT,
                    dim->text, total, common);
       return FALSE;
     }
@@ -660,8 +480,7 @@ tw_dim_substitute (const TwDim *dim, TwDimReplace replace, gpointer user_data)
   TwDim *sum = tw_dim_new_integer (0);
   for (int i = 0; i < dim->n_terms && sum != NULL; i++)
     {
-      TwDim *product
-          = new_term (&(Term){ .num = dim->terms[i].num, .den = dim->terms[i].den });
+      TwDim *product = new_term (&(Term){ .num = dim->terms[i].num, .den = dim->terms[i].den });
       for (int k = 0; k < dim->terms[i].n_atoms && product != NULL; k++)
         {
           const Atom *atom = dim->terms[i].atoms[k];
@@ -669,18 +488,18 @@ tw_dim_substitute (const TwDim *dim, TwDimReplace replace, gpointer user_data)
           if (atom->inner != NULL)
             {
               g_autoptr (TwDim) inner = tw_dim_substitute (atom->inner, replace, user_data);
-              factor = round_up (inner, atom->divisor);
+              factor = tw_dim_round_up (inner, atom->divisor);
             }
           else
             {
               TwDim *found = replace (atom->text, user_data);
               factor = found != NULL ? tw_dim_ref (found) : tw_dim_new_name (atom->text);
             }
-          TwDim *next = factor != NULL ? multiply (product, factor) : NULL;
+          TwDim *next = factor != NULL ? tw_dim_multiply (product, factor) : NULL;
           tw_dim_unref (product);
           product = next;
         }
-      TwDim *next = product != NULL ? add (sum, product, 1) : NULL;
+      TwDim *next = product != NULL ? tw_dim_add (sum, product, 1) : NULL;
       g_clear_pointer (&product, tw_dim_unref);
       tw_dim_unref (sum);
       sum = next;

@@ -9,7 +9,8 @@ G_BEGIN_DECLS
 /* Replaces the composite node `id` of `graph` by its block's body, through commands. New nodes are
  * named <id>_<inner>, made unique, with origin = the drawn node; the composite's "$p" are replaced
  * by parameter values, or by dimension expressions bound at the node in `typing`. The node whose
- * value leaves the body keeps nothing of the old id. FALSE with TW_GRAPH_ERROR_COMMAND otherwise. */
+ * value leaves the body keeps nothing of the old id. FALSE with TW_GRAPH_ERROR_COMMAND otherwise.
+ */
 gboolean tw_expand_node (TwGraph *graph, const TwCatalog *catalog, const TwTyping *typing,
                          const char *id, GError **error);
 

@@ -77,12 +77,12 @@ void tw_extra_copy (TwExtra *to, const TwExtra *from);
 /* Replaces a string. */
 void tw_set_text (const char **target, const char *value);
 
-/* NULL: append the new one; new NULL: remove the old one. */
-void tw_graph_exchange_node (TwGraph *graph, TwNodeRecord *old, TwNodeRecord *new);
+/* NULL: append the fresh one; fresh NULL: remove the old one. */
+void tw_graph_exchange_node (TwGraph *graph, TwNodeRecord *old, TwNodeRecord *fresh);
 /* Gives `record`, which is not yet in the graph, the place that waits for its id, if there is one
  * and it has none. */
 void tw_graph_claim_place (TwGraph *graph, TwNodeRecord *record);
-void tw_graph_exchange_link (TwGraph *graph, TwLinkRecord *old, TwLinkRecord *new);
+void tw_graph_exchange_link (TwGraph *graph, TwLinkRecord *old, TwLinkRecord *fresh);
 /* As *graph was at `copy`; the copy keeps its own. */
 void tw_graph_restore (TwGraph *graph, const TwGraph *copy);
 

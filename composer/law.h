@@ -9,8 +9,8 @@ G_BEGIN_DECLS
 #define TW_LAW_NONE G_MININT
 
 /* Degree with which `output` scales if every operand in `inputs` (NULL-terminated operand names) is
- * multiplied by the same s[m] > 0, by the declared laws and their disjoint unions; TW_LAW_NONE if no
- * declared law covers exactly these. `node` (may be NULL) supplies degree parameters. */
+ * multiplied by the same s[m] > 0, by the declared laws and their disjoint unions; TW_LAW_NONE if
+ * no declared law covers exactly these. `node` (may be NULL) supplies degree parameters. */
 int tw_law_predict_degree (const TwBlock *block, const TwNode *node, const char *const *inputs,
                            const char *output);
 /* The same for a column scale along the output's last dimension. */

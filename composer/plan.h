@@ -1,8 +1,8 @@
 /* Planning: which nodes share a kernel, what goes through memory and why.
  *
  * A plan is what the exporter prints: kernels in launch order, each a main loop and the nodes of
- * its prologue and epilogue in execution order. Values inside a kernel stay in registers; a value read
- * by a later kernel, or wired to an output, lives in a buffer. */
+ * its prologue and epilogue in execution order. Values inside a kernel stay in registers; a value
+ * read by a later kernel, or wired to an output, lives in a buffer. */
 #pragma once
 
 #include "rewrite.h"
@@ -28,55 +28,55 @@ typedef enum
 typedef struct
 {
   TwBufferKind kind;
-  char *name;             /* identifier: the input's, weight's or output's node id; else made from
-                             the producing node */
-  char *node, *port;      /* the output port whose value it holds, in the rewritten graph */
-  const TwType *type;     /* borrowed from the typing */
-  int slot;               /* WORKSPACE and PREPARED: slot number; -1 otherwise */
+  char *name;         /* identifier: the input's, weight's or output's node id; else made from
+                         the producing node */
+  char *node, *port;  /* the output port whose value it holds, in the rewritten graph */
+  const TwType *type; /* borrowed from the typing */
+  int slot;           /* WORKSPACE and PREPARED: slot number; -1 otherwise */
 } TwBuffer;
 
 typedef struct
 {
-  char *node, *port;      /* value in the kernel */
-  int buffer;             /* where it is stored */
+  char *node, *port; /* value in the kernel */
+  int buffer;        /* where it is stored */
 } TwStore;
 
 typedef struct
 {
-  char *name;             /* "k1_gemm": identifier, unique in the plan */
+  char *name; /* "k1_gemm": identifier, unique in the plan */
   TwMainloop mainloop;
-  gboolean prepare;       /* runs once at prepare, on weights */
-  GPtrArray *nodes;       /* char*: execution order; finish nodes of the prologue first, then the
-                             contraction if any, then the epilogue. A finish node may be in several
-                             kernels */
-  char *contraction;      /* GEMM: its node; NULL otherwise */
-  GArray *reads;          /* int: buffers read, each once, in order of first use */
-  GArray *stores;         /* TwStore */
+  gboolean prepare;  /* runs once at prepare, on weights */
+  GPtrArray *nodes;  /* char*: execution order; finish nodes of the prologue first, then the
+                        contraction if any, then the epilogue. A finish node may be in several
+                        kernels */
+  char *contraction; /* GEMM: its node; NULL otherwise */
+  GArray *reads;     /* int: buffers read, each once, in order of first use */
+  GArray *stores;    /* TwStore */
   const TwDim *rows, *columns, *depth; /* M, N (output columns), K (NULL if none) */
-  TwDtype operands;       /* GEMM: of the contraction's left operand */
-  gint64 bytes, flops;    /* at the graph's default dimensions */
+  TwDtype operands;                    /* GEMM: of the contraction's left operand */
+  gint64 bytes, flops;                 /* at the graph's default dimensions */
 } TwKernel;
 
 typedef struct
 {
-  char *from, *to;        /* "node.port" */
-  const char *where;      /* "register", "memory", "argument", "prologue" (folded where read) */
+  char *from, *to;   /* "node.port" */
+  const char *where; /* "register", "memory", "argument", "prologue" (folded where read) */
   char *reason;
   gboolean fuse_required;
 } TwEdge;
 
 typedef struct
 {
-  gboolean fuse;          /* FALSE: every drawn node is a kernel of its own */
+  gboolean fuse; /* FALSE: every drawn node is a kernel of its own */
   gboolean pack;
-  int max_kernels;        /* 0: no limit */
+  int max_kernels; /* 0: no limit */
 } TwPlanOptions;
 
 typedef struct
 {
-  TwRewrite *rewrite;     /* owns the rewritten graph and its typing */
-  GPtrArray *kernels;     /* TwKernel in launch order (prepare kernels first) */
-  GPtrArray *buffers;     /* TwBuffer */
+  TwRewrite *rewrite; /* owns the rewritten graph and its typing */
+  GPtrArray *kernels; /* TwKernel in launch order (prepare kernels first) */
+  GPtrArray *buffers; /* TwBuffer */
   int n_slots, n_prepared_slots;
   GPtrArray *edges;       /* TwEdge: every link of the rewritten graph */
   GPtrArray *diagnostics; /* demands that cannot be met ("fuse-demand", "too-many-kernels"): errors;

@@ -15,7 +15,8 @@ static const struct
   { "explain", command_explain, "the derivation step by step, the kernels, and why" },
   { "plan", command_plan, "which nodes share a kernel and what goes through memory" },
   { "run", command_run, "all of it: check, plan, export, compile, verify, measure" },
-  { "export", command_export, "write a folder with .c, .h and Makefile that needs nothing of ours" },
+  { "export", command_export,
+    "write a folder with .c, .h and Makefile that needs nothing of ours" },
   { "verify", command_verify, "export, compile, and compare with an independent reference" },
   { "blocks", command_blocks, "what there is to wire; with a block's name, all about it" },
 };
@@ -30,13 +31,14 @@ print_help (void)
            "Commands:\n");
   for (guint i = 0; i < G_N_ELEMENTS (commands); i++)
     g_print ("  %-8s  %s\n", commands[i].name, commands[i].summary);
-  g_print ("\n"
-           "Start with:  tilewright explain examples/norm_between/graph.xml\n"
-           "             tilewright run examples/llama_mlp/graph.xml\n"
-           "\n"
-           "`tilewright COMMAND --help` lists a command's options. Exit status: 0 good, 1 usage,\n"
-           "2 unreadable, 3 type errors, 4 cannot be fused as demanded, 5 input, output or compiler,\n"
-           "6 verification failed.\n");
+  g_print (
+      "\n"
+      "Start with:  tilewright explain examples/norm_between/graph.xml\n"
+      "             tilewright run examples/llama_mlp/graph.xml\n"
+      "\n"
+      "`tilewright COMMAND --help` lists a command's options. Exit status: 0 good, 1 usage,\n"
+      "2 unreadable, 3 type errors, 4 cannot be fused as demanded, 5 input, output or compiler,\n"
+      "6 verification failed.\n");
 }
 
 static Status

@@ -20,8 +20,7 @@ complain (const char *format, ...)
 static Status
 check_options (Session *session)
 {
-  if (session->target != NULL
-      && !g_strv_contains (tw_emit_targets (), session->target))
+  if (session->target != NULL && !g_strv_contains (tw_emit_targets (), session->target))
     {
       g_autofree char *targets = g_strjoinv (", ", (char **)tw_emit_targets ());
       complain ("--target %s: there is no such target; this version has: %s", session->target,
@@ -118,7 +117,8 @@ session_parse (Session *session, int argc, char **argv, Takes takes, const char 
     }
   if (words > 1 || (words == 0 && !(takes & NO_GRAPH)))
     {
-      complain (words == 0 ? "a graph is missing: %s GRAPH.xml" : "one graph at a time: %s GRAPH.xml",
+      complain (words == 0 ? "a graph is missing: %s GRAPH.xml"
+                           : "one graph at a time: %s GRAPH.xml",
                 name);
       return STATUS_USAGE;
     }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define HEAD                                                                                       \
-  "<?xml version=\"1.0\"?>\n<block format=\"1\" id=\"b\" version=\"1\" kind=\"elementwise\" "       \
+  "<?xml version=\"1.0\"?>\n<block format=\"1\" id=\"b\" version=\"1\" kind=\"elementwise\" "      \
   "category=\"c\">\n<dtype id=\"T\" any=\"bf16 f32\"/>\n"
 #define X "<port id=\"x\" direction=\"in\" role=\"matrix\" dtype=\"T\" dims=\"M, N\">d</port>\n"
 #define Y "<port id=\"y\" direction=\"out\" role=\"matrix\" dtype=\"T\" dims=\"M, N\">d</port>\n"
@@ -75,19 +75,23 @@ test_wrong (void)
     { HEAD X Y F "<source file=\"../b.cuh\" function=\"tw_b\"/>\n" TAIL, 7, "" },
     { HEAD X Y F "<cost flops=\"1\"/></block>", 2, "no <target>" },
     { HEAD X Y F "<colour/>" TAIL, 7, "" },
-    { HEAD "<port id=\"x\" direction=\"in\" role=\"matrix\" dtype=\"Q\" dims=\"M, N\"/>\n" Y F TAIL, 4,
-      "neither a dtype" },
-    { HEAD "<port id=\"x\" direction=\"in\" role=\"matrix\" dtype=\"T\" dims=\"M, 2*N\"/>\n" Y F TAIL,
+    { HEAD "<port id=\"x\" direction=\"in\" role=\"matrix\" dtype=\"Q\" dims=\"M, N\"/>\n" Y F TAIL,
+      4, "neither a dtype" },
+    { HEAD
+      "<port id=\"x\" direction=\"in\" role=\"matrix\" dtype=\"T\" dims=\"M, 2*N\"/>\n" Y F TAIL,
       4, "index attribute" },
-    { HEAD "<port id=\"x\" direction=\"in\" role=\"per-row\" dtype=\"T\" dims=\"M, N\"/>\n" Y F TAIL, 4,
-      "role needs 1" },
-    { HEAD "<port id=\"x\" direction=\"in\" role=\"matrix\" dtype=\"T\" dims=\"M, N+\"/>\n" Y F TAIL, 4,
-      "at character" },
-    { HEAD "<port id=\"x\" direction=\"in\" role=\"matrix\" dtype=\"T\" dims=\"M, N\" when=\"k = a\"/>\n" Y
-           F TAIL,
+    { HEAD
+      "<port id=\"x\" direction=\"in\" role=\"per-row\" dtype=\"T\" dims=\"M, N\"/>\n" Y F TAIL,
+      4, "role needs 1" },
+    { HEAD
+      "<port id=\"x\" direction=\"in\" role=\"matrix\" dtype=\"T\" dims=\"M, N+\"/>\n" Y F TAIL,
+      4, "at character" },
+    { HEAD "<port id=\"x\" direction=\"in\" role=\"matrix\" dtype=\"T\" dims=\"M, N\" when=\"k = "
+           "a\"/>\n" Y F TAIL,
       4, "which is none" },
-    { HEAD "<port id=\"x\" direction=\"in\" role=\"matrix\" dtype=\"T\" dims=\"M, N\" alias=\"y\"/>\n" Y F
-           TAIL,
+    { HEAD
+      "<port id=\"x\" direction=\"in\" role=\"matrix\" dtype=\"T\" dims=\"M, N\" alias=\"y\"/>\n" Y
+          F TAIL,
       4, "alias" },
   };
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++)

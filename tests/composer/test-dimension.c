@@ -27,13 +27,17 @@ lookup (const char *name, gint64 *value, gpointer user_data)
 static void
 test_canonical (void)
 {
-  static const char *const equal[][2]
-      = { { "2*H", "H + H" },       { "H*D", "D*H" },
-          { "(N + 1)*(N - 1)", "N*N - 1" }, { "N/2*2", "N" },
-          { "ceil(128/64)", "2" },  { "ceil(129/64)", "3" },
-          { "ceil(64*K/64)", "K" }, { "ceil((N + N)/64)", "ceil(2*N/64)" },
-          { " N ", "N" },           { "N - N", "0" },
-          { "3*(N + 2) - 6", "3*N" } };
+  static const char *const equal[][2] = { { "2*H", "H + H" },
+                                          { "H*D", "D*H" },
+                                          { "(N + 1)*(N - 1)", "N*N - 1" },
+                                          { "N/2*2", "N" },
+                                          { "ceil(128/64)", "2" },
+                                          { "ceil(129/64)", "3" },
+                                          { "ceil(64*K/64)", "K" },
+                                          { "ceil((N + N)/64)", "ceil(2*N/64)" },
+                                          { " N ", "N" },
+                                          { "N - N", "0" },
+                                          { "3*(N + 2) - 6", "3*N" } };
   for (guint i = 0; i < G_N_ELEMENTS (equal); i++)
     {
       g_autoptr (TwDim) a = parse (equal[i][0]), b = parse (equal[i][1]);
@@ -42,8 +46,9 @@ test_canonical (void)
       g_assert_true (tw_dim_equal (a, b));
       g_assert_true (tw_dim_equal (a, again));
     }
-  static const char *const differ[][2]
-      = { { "N", "M" }, { "N/2", "N" }, { "ceil(N/64)", "ceil(N/32)" }, { "N*N", "N" }, { "0", "1" } };
+  static const char *const differ[][2] = {
+    { "N", "M" }, { "N/2", "N" }, { "ceil(N/64)", "ceil(N/32)" }, { "N*N", "N" }, { "0", "1" }
+  };
   for (guint i = 0; i < G_N_ELEMENTS (differ); i++)
     {
       g_autoptr (TwDim) a = parse (differ[i][0]), b = parse (differ[i][1]);
@@ -58,8 +63,24 @@ static void
 test_syntax (void)
 {
   static const char *const wrong[]
-      = { "", "  ", "2H", "N +", "* N", "(N", "N)", "N/0", "N/M", "ceil(N)", "ceil(N/0)",
-          "ceil(N + 1/64)", "9223372036854775808", "N$", "-N", "N/", "1.5", "ceil(N/64",
+      = { "",
+          "  ",
+          "2H",
+          "N +",
+          "* N",
+          "(N",
+          "N)",
+          "N/0",
+          "N/M",
+          "ceil(N)",
+          "ceil(N/0)",
+          "ceil(N + 1/64)",
+          "9223372036854775808",
+          "N$",
+          "-N",
+          "N/",
+          "1.5",
+          "ceil(N/64",
           "a23456789012345678901234567890123456789012345678901234567890abcd" };
   for (guint i = 0; i < G_N_ELEMENTS (wrong); i++)
     {

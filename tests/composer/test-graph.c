@@ -25,7 +25,8 @@ static const char canonical[]
            "  <doc>a &lt; b &amp; \"c\"</doc>\n"
            "  <!-- tokens -->\n"
            "  <!-- of two\n    lines -->\n"
-           "  <dimension name=\"T\" kind=\"dynamic\" value=\"8\" min=\"0\" max=\"64\" multiple=\"4\" e:unit=\"token\"/>\n"
+           "  <dimension name=\"T\" kind=\"dynamic\" value=\"8\" min=\"0\" max=\"64\" "
+           "multiple=\"4\" e:unit=\"token\"/>\n"
            "  <dimension name=\"D\" kind=\"fixed\" value=\"16\"/>\n"
            "  <e:group colour=\"red\"><e:inner/></e:group>\n"
            "  <node id=\"x\" block=\"input\" label=\"the &quot;input&quot;\" tint=\"3\">\n"
@@ -91,14 +92,15 @@ test_fixed_points (void)
     "<graph format=\"1\" name=\"g\" xmlns:e=\"u\"><e:a b=\"\xc3\xa9\">\xc3\xa9</e:a></graph>",
     "<graph format=\"1\" name=\"g\"><doc>a<!-- in the doc -->b</doc></graph>",
     "<graph format=\"1\" name=\"g\"><doc/></graph>",
-    "<graph format=\"1\" name=\"g\"><node id=\"a\" block=\"b\" label=\"&#10;&#9;&#13;&lt;\"/></graph>",
+    "<graph format=\"1\" name=\"g\"><node id=\"a\" block=\"b\" "
+    "label=\"&#10;&#9;&#13;&lt;\"/></graph>",
     "<graph format=\"1\" name=\"g\"><node id=\"a\" block=\"b\"/><layout>"
     "<place node=\"a\" x=\".00000000000000001e-99\" y=\"-0.1e-200\"/></layout></graph>",
     "<graph format=\"1\" name=\"g\"><link from=\"a.y\" to=\"b.x\">"
     "<owed node=\"a\" port=\"y\" degree=\"1\" first=\"3\"/></link></graph>",
   };
-  static const char *const kept[] = { "\xc3\xa9</e:a>", "in the doc", "<doc></doc>", "&#13;",
-                                      "1e-116", "first=\"3\"" };
+  static const char *const kept[]
+      = { "\xc3\xa9</e:a>", "in the doc", "<doc></doc>", "&#13;", "1e-116", "first=\"3\"" };
   for (guint i = 0; i < G_N_ELEMENTS (texts); i++)
     {
       g_autoptr (TwGraph) graph = parse (texts[i]);
@@ -149,18 +151,22 @@ test_wrong (void)
     { "", TW_GRAPH_ERROR_READ, 1, "" },
     { "<graph", TW_GRAPH_ERROR_READ, 1, "" },
     { "<!DOCTYPE graph [<!ENTITY a \"b\">]>\n<graph/>", TW_GRAPH_ERROR_READ, 1, "DOCTYPE" },
-    { "<!DOCTYPE graph SYSTEM \"file:///etc/passwd\">\n<graph/>", TW_GRAPH_ERROR_READ, 1, "DOCTYPE" },
+    { "<!DOCTYPE graph SYSTEM \"file:///etc/passwd\">\n<graph/>", TW_GRAPH_ERROR_READ, 1,
+      "DOCTYPE" },
     { "<graph format=\"1\" name=\"g\">&who;</graph>", TW_GRAPH_ERROR_READ, 1, "" },
     { "<other/>", TW_GRAPH_ERROR_SCHEMA, 1, "" },
     { "<graph format=\"1\" name=\"g g\"/>", TW_GRAPH_ERROR_SCHEMA, 1, "name" },
     { "<graph format=\"0\" name=\"g\"/>", TW_GRAPH_ERROR_SCHEMA, 1, "format" },
-    { "<graph format=\"1\" name=\"g\">\n<node id=\"a\"/></graph>", TW_GRAPH_ERROR_SCHEMA, 2, "block" },
-    { "<graph format=\"1\" name=\"g\">\n<node id=\"a\" block=\"b\"/>\n<node id=\"a\" block=\"b\"/></graph>",
+    { "<graph format=\"1\" name=\"g\">\n<node id=\"a\"/></graph>", TW_GRAPH_ERROR_SCHEMA, 2,
+      "block" },
+    { "<graph format=\"1\" name=\"g\">\n<node id=\"a\" block=\"b\"/>\n<node id=\"a\" "
+      "block=\"b\"/></graph>",
       TW_GRAPH_ERROR_SCHEMA, 3, "second node a" },
-    { "<graph format=\"1\" name=\"g\">\n<link from=\"a.y\" to=\"b.x\"/>\n<link from=\"c.y\" to=\"b.x\"/></graph>",
+    { "<graph format=\"1\" name=\"g\">\n<link from=\"a.y\" to=\"b.x\"/>\n<link from=\"c.y\" "
+      "to=\"b.x\"/></graph>",
       TW_GRAPH_ERROR_SCHEMA, 3, "second link into b.x" },
-    { "<graph format=\"1\" name=\"g\">\n<link from=\"a\" to=\"b.x\"/></graph>", TW_GRAPH_ERROR_SCHEMA, 2,
-      "from" },
+    { "<graph format=\"1\" name=\"g\">\n<link from=\"a\" to=\"b.x\"/></graph>",
+      TW_GRAPH_ERROR_SCHEMA, 2, "from" },
     { "<graph format=\"1\" name=\"g\"><node id=\"a\" block=\"b\"><param name=\"p\" value=\"1\"/>\n"
       "<param name=\"p\" value=\"2\"/></node></graph>",
       TW_GRAPH_ERROR_SCHEMA, 2, "twice" },
@@ -169,11 +175,13 @@ test_wrong (void)
       TW_GRAPH_ERROR_SCHEMA, 2, "second dimension T" },
     { "<graph format=\"1\" name=\"g\"><doc>a</doc>\n<doc>b</doc></graph>", TW_GRAPH_ERROR_SCHEMA, 2,
       "second <doc>" },
-    { "<graph format=\"1\" name=\"g\">\n<nod id=\"a\" block=\"b\"/></graph>", TW_GRAPH_ERROR_SCHEMA, 2,
-      "nod" },
-    { "<graph format=\"1\" name=\"g\">\n<dimension name=\"T\" kind=\"fixed\" value=\"-1\"/></graph>",
+    { "<graph format=\"1\" name=\"g\">\n<nod id=\"a\" block=\"b\"/></graph>", TW_GRAPH_ERROR_SCHEMA,
+      2, "nod" },
+    { "<graph format=\"1\" name=\"g\">\n<dimension name=\"T\" kind=\"fixed\" "
+      "value=\"-1\"/></graph>",
       TW_GRAPH_ERROR_SCHEMA, 2, "value" },
-    { "<graph format=\"1\" name=\"g\">\n<dimension name=\"T\" kind=\"fixed\" value=\"1\" max=\"2\"/></graph>",
+    { "<graph format=\"1\" name=\"g\">\n<dimension name=\"T\" kind=\"fixed\" value=\"1\" "
+      "max=\"2\"/></graph>",
       TW_GRAPH_ERROR_SCHEMA, 2, "has max" },
     { "<graph format=\"1\" name=\"g\"><node id=\"a\" block=\"b\"/><layout>\n"
       "<place node=\"a\" x=\"1e999\" y=\"0\"/></layout></graph>",
@@ -195,8 +203,8 @@ test_wrong (void)
       g_assert_null (tw_graph_parse (cases[i].xml, strlen (cases[i].xml), &error));
       if (!g_error_matches (error, TW_GRAPH_ERROR, cases[i].code)
           || !g_str_has_prefix (error->message, place) || !strstr (error->message, cases[i].words))
-        g_error ("case %u: %d \"%s\" should be %d at %s with \"%s\"", i, error->code, error->message,
-                 cases[i].code, place, cases[i].words);
+        g_error ("case %u: %d \"%s\" should be %d at %s with \"%s\"", i, error->code,
+                 error->message, cases[i].code, place, cases[i].words);
     }
 }
 
@@ -220,7 +228,8 @@ test_bounds (void)
   g_assert_null (tw_graph_parse ("<graph>\0</graph>", 16, &error));
   g_assert_error (error, TW_GRAPH_ERROR, TW_GRAPH_ERROR_READ);
   g_clear_error (&error);
-  g_autoptr (GString) many = g_string_new ("<graph format=\"1\" name=\"g\"><node id=\"a\" block=\"b\">");
+  g_autoptr (GString) many
+      = g_string_new ("<graph format=\"1\" name=\"g\"><node id=\"a\" block=\"b\">");
   for (int i = 0; i < 100000; i++)
     g_string_append_printf (many, "<param name=\"p%d\" value=\"\"/>", i);
   g_string_append (many, "</node></graph>");
@@ -309,10 +318,10 @@ test_save (void)
 static void
 test_lookups (void)
 {
-  g_autoptr (TwGraph) graph
-      = parse ("<graph format=\"1\" name=\"g\"><node id=\"c\" block=\"b\"/><node id=\"a\" block=\"b\"/>"
-               "<node id=\"b\" block=\"b\"/><link from=\"a.y\" to=\"b.x\"/><link from=\"a.y\" to=\"c.x\"/>"
-               "<link from=\"a.z\" to=\"c.z\"/></graph>");
+  g_autoptr (TwGraph) graph = parse (
+      "<graph format=\"1\" name=\"g\"><node id=\"c\" block=\"b\"/><node id=\"a\" block=\"b\"/>"
+      "<node id=\"b\" block=\"b\"/><link from=\"a.y\" to=\"b.x\"/><link from=\"a.y\" to=\"c.x\"/>"
+      "<link from=\"a.z\" to=\"c.z\"/></graph>");
   g_autoptr (GPtrArray) order = tw_graph_sort (graph, NULL);
   g_autoptr (GPtrArray) all = tw_graph_get_links_from (graph, "a", NULL);
   g_autoptr (GPtrArray) some = tw_graph_get_links_from (graph, "a", "y");
@@ -324,9 +333,10 @@ test_lookups (void)
   g_assert_cmpstr (tw_graph_get_link_to (graph, "c", "z")->from_port, ==, "z");
   g_assert_null (tw_graph_get_link_to (graph, "a", "x"));
   g_assert_null (tw_graph_get_node (graph, "d"));
-  g_autoptr (TwGraph) loop
-      = parse ("<graph format=\"1\" name=\"g\"><node id=\"a\" block=\"b\"/><node id=\"b\" block=\"b\"/>"
-               "<node id=\"c\" block=\"b\"/><link from=\"b.y\" to=\"c.x\"/><link from=\"c.y\" to=\"b.x\"/></graph>");
+  g_autoptr (TwGraph) loop = parse (
+      "<graph format=\"1\" name=\"g\"><node id=\"a\" block=\"b\"/><node id=\"b\" block=\"b\"/>"
+      "<node id=\"c\" block=\"b\"/><link from=\"b.y\" to=\"c.x\"/><link from=\"c.y\" "
+      "to=\"b.x\"/></graph>");
   const char *cyclic = NULL;
   g_autoptr (GPtrArray) rest = tw_graph_sort (loop, &cyclic);
   g_assert_cmpuint (rest->len, ==, 1);
