@@ -360,6 +360,22 @@ tw_graph_get_dimension (const TwGraph *graph, const char *name)
   return NULL;
 }
 
+static gboolean
+get_default (const char *name, gint64 *value, gpointer user_data)
+{
+  const TwDimension *dimension = tw_graph_get_dimension (user_data, name);
+  if (dimension != NULL)
+    *value = dimension->value;
+  return dimension != NULL;
+}
+
+gint64
+tw_graph_get_extent (const TwGraph *graph, const TwDim *dim)
+{
+  gint64 value = 0;
+  return tw_dim_evaluate (dim, get_default, (gpointer)graph, &value, NULL) ? value : 0;
+}
+
 /* ---- parameters ---- */
 const char *
 tw_node_get_param (const TwNode *node, const TwBlock *block, const char *name)

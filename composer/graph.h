@@ -104,6 +104,8 @@ GPtrArray *tw_graph_get_links_from (const TwGraph *graph, const char *node, cons
 int tw_graph_get_n_dimensions (const TwGraph *graph);
 const TwDimension *tw_graph_get_nth_dimension (const TwGraph *graph, int i);
 const TwDimension *tw_graph_get_dimension (const TwGraph *graph, const char *name);
+/* What an expression is worth at the graph's default dimensions; 0 where it has no value. */
+gint64 tw_graph_get_extent (const TwGraph *graph, const TwDim *dim);
 
 /* The node's value of a parameter as text: as set, else the block's default, else NULL. */
 const char *tw_node_get_param (const TwNode *node, const TwBlock *block, const char *name);

@@ -18,23 +18,10 @@ tw_planning_key (const char *node, const char *port)
   return g_strconcat (node, ".", port, NULL);
 }
 
-static gboolean
-get_default (const char *name, gint64 *value, gpointer user_data)
-{
-  const TwDimension *dimension = tw_graph_get_dimension (user_data, name);
-  if (dimension == NULL)
-    return FALSE;
-  *value = dimension->value;
-  return TRUE;
-}
-
 static double
 get_extent (const TwGraph *graph, const TwDim *dim)
 {
-  gint64 value = 0;
-  if (dim == NULL)
-    return 1;
-  return tw_dim_evaluate (dim, get_default, (gpointer)graph, &value, NULL) ? (double)value : 0;
+  return dim != NULL ? (double)tw_graph_get_extent (graph, dim) : 1;
 }
 
 double

@@ -298,22 +298,10 @@ tw_rewriting_list (TwRewriting *rewriting, gboolean (*wanted) (const TwBlock *bl
 
 /* Sizes */
 
-static gboolean
-look_up (const char *name, gint64 *value, gpointer data)
-{
-  const TwDimension *dimension = tw_graph_get_dimension (data, name);
-  if (dimension)
-    *value = dimension->value;
-  return dimension != NULL;
-}
-
 gint64
 tw_rewriting_get_extent (const TwRewriting *rewriting, const TwDim *dim)
 {
-  gint64 value = 0;
-  if (!dim || !tw_dim_evaluate (dim, look_up, (gpointer)rewriting->drawn, &value, NULL))
-    return 0;
-  return value;
+  return dim != NULL ? tw_graph_get_extent (rewriting->drawn, dim) : 0;
 }
 
 gint64
