@@ -308,26 +308,47 @@ check_value (TwCheck *check, int node, int param, const char *text)
     }
 }
 
+/* What a parameter may be, in words. g_free. */
+static char *
+allowed_text (const TwParamSpec *spec)
+{
+  switch (spec->type)
+    {
+    case TW_PARAM_ENUM:
+      return g_strjoinv (" or ", spec->values);
+    case TW_PARAM_BOOLEAN:
+      return g_strdup ("true or false");
+    case TW_PARAM_DTYPE:
+      return g_strdup_printf ("%s, %s or %s", tw_dtype_get_name (TW_DTYPE_BF16),
+                              tw_dtype_get_name (TW_DTYPE_F16), tw_dtype_get_name (TW_DTYPE_F32));
+    case TW_PARAM_DIMENSION:
+      return g_strdup ("a dimension expression");
+    case TW_PARAM_SHAPE:
+      return g_strdup ("up to three dimension expressions, as in \"T, 512\"");
+    case TW_PARAM_INTEGER:
+    case TW_PARAM_REAL:
+      return range_text (spec);
+    }
+  return g_strdup (spec->doc);
+}
+
 static void
 report_missing (TwCheck *check, int node, const TwParamSpec *spec)
 {
   const TwNodeTyping *n = &check->typing->nodes[node];
-  g_autofree char *values = spec->values != NULL ? g_strjoinv (" or ", spec->values) : NULL;
-  g_autofree char *range = values == NULL && spec->type <= TW_PARAM_REAL ? range_text (spec) : NULL;
-  const char *expected = values != NULL ? values : range != NULL ? range : spec->doc;
+  g_autofree char *expected = allowed_text (spec);
   g_autofree char *fix = NULL;
   if (spec->values != NULL && spec->values[0] != NULL)
     fix = g_strdup_printf ("set %s=%s on %s if that is what the values mean", spec->id,
                            spec->values[0], n->id);
   else
-    fix = g_strdup_printf ("set %s on %s", spec->id, n->id);
-  TwDiagnostic *diagnostic
-      = tw_check_add (check, TW_SEVERITY_ERROR, "missing-param", node, NULL, n->node->line,
-                      "nothing", expected, fix, "%s needs %s%s%s", n->id, spec->id,
-                      spec->doc != NULL ? ": " : "", spec->doc != NULL ? spec->doc : "");
+    fix = g_strdup_printf ("set %s on %s to %s", spec->id, n->id, expected);
+  TwDiagnostic *diagnostic = tw_check_add (
+      check, TW_SEVERITY_ERROR, "missing-param", node, NULL, n->node->line, "nothing", expected,
+      fix, "%s needs %s%s%s", n->id, spec->id, spec->doc[0] != '\0' ? ": " : "", spec->doc);
   for (int i = 1; spec->values != NULL && spec->values[0] != NULL && spec->values[i] != NULL; i++)
     {
-      g_autofree char *more = g_strdup_printf ("or %s=%s", spec->id, spec->values[i]);
+      g_autofree char *more = g_strdup_printf ("set %s=%s on %s", spec->id, spec->values[i], n->id);
       tw_diagnostic_add_fix (diagnostic, more);
     }
 }

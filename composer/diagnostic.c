@@ -46,6 +46,14 @@ tw_diagnostic_free (TwDiagnostic *diagnostic)
   g_free (diagnostic);
 }
 
+/* TRUE if the message names the node itself, first. */
+static gboolean
+starts_with (const char *message, const char *node)
+{
+  gsize n = strlen (node);
+  return strncmp (message, node, n) == 0 && !g_ascii_isalnum (message[n]) && message[n] != '_';
+}
+
 char *
 tw_diagnostic_to_text (const TwDiagnostic *diagnostic, const char *file)
 {
@@ -58,7 +66,7 @@ tw_diagnostic_to_text (const TwDiagnostic *diagnostic, const char *file)
   if (file != NULL)
     g_string_append_c (text, ' ');
   g_string_append_printf (text, "%s: ", severities[diagnostic->severity]);
-  if (diagnostic->node != NULL)
+  if (diagnostic->node != NULL && !starts_with (diagnostic->message, diagnostic->node))
     {
       g_string_append (text, diagnostic->node);
       if (diagnostic->port != NULL)

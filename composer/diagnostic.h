@@ -36,7 +36,8 @@ void tw_diagnostic_add_fix (TwDiagnostic *diagnostic, const char *fix);
 void tw_diagnostic_free (TwDiagnostic *diagnostic);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (TwDiagnostic, tw_diagnostic_free)
 
-/* One line for a terminal: "error: n1.a: message (found ...; needed ...). fix. [code]". g_free. */
+/* One line for a terminal: "error: n1.a: message (found ...; needed ...). fix. [code]"; a message
+ * that begins with the node stands for itself. g_free. */
 char *tw_diagnostic_to_text (const TwDiagnostic *diagnostic, const char *file);
 
 /* A list that owns its diagnostics: GPtrArray of TwDiagnostic. */

@@ -1,5 +1,6 @@
-/* Reading XML that nobody vouches for. Not for users of the composer: block.c and graph-xml.c stand
- * on it. No network, no DOCTYPE, no entities beyond the predefined ones; bounded size and depth. */
+/* Reading XML that nobody vouches for. Not for users of the composer: block-xml.c and graph-load.c
+ * stand on it. No network, no DOCTYPE, no entities beyond the predefined ones; bounded size and
+ * depth. */
 #pragma once
 
 #include <glib.h>

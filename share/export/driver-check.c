@@ -379,10 +379,13 @@ print_verdict (const Options *options, const Program *p, const Case *c, int k, V
       printf (", \"unwritten\": %" PRId64 ", \"outside\": %" PRId64 "}", v.unwritten, v.outside);
       return;
     }
-  printf ("  %-8s %-12s %6" PRId64 " of %" PRId64 " rows  error/tolerance %.2f by row, %.2f by "
-          "column  L2 %.1e  cosine %.7f  %s\n",
-          p->name, tensor_info[k].name, judged, c->t[k].rows, v.rows, v.columns, v.l2, v.cosine,
-          v.ok ? "good" : "WRONG");
+  printf ("  %-8s %-12s %6" PRId64 " of %" PRId64 " rows judged  error/tolerance %.2f by row, ",
+          p->name, tensor_info[k].name, judged, c->t[k].rows, v.rows);
+  if (v.columns > 0)
+    printf ("%.2f by column", v.columns);
+  else
+    printf ("too few for columns");
+  printf ("  L2 %.1e  cosine %.7f  %s\n", v.l2, v.cosine, v.ok ? "good" : "WRONG");
   if (v.unwritten > 0)
     printf ("           %" PRId64 " elements were never written\n", v.unwritten);
   if (v.outside > 0)

@@ -94,10 +94,10 @@ command_bench (const Options *options)
                   bytes);
         }
       else
-        printf ("  %-8s %d kernels  %.3f ms (best %.3f, median of %d)  %.1f GFLOP/s  %.2f MB "
+        printf ("  %-8s %d kernels  %.3f ms (best %.3f, median of %d)  %.1f GFLOP/s  %.1f MiB "
                 "through memory\n",
                 programs[i].name, programs[i].launches, 1e3 * median[i], 1e3 * times[i][0], repeat,
-                flops / median[i] * 1e-9, bytes * 1e-6);
+                flops / median[i] * 1e-9, bytes / 1048576.0);
       free (times[i]);
       free_session (&sessions[i]);
     }

@@ -8,10 +8,15 @@ test_text (void)
   tw_diagnostic_add_fix (d, "change w");
   g_autofree char *text = tw_diagnostic_to_text (d, "g.xml");
   g_assert_cmpstr (text, ==,
-                   "g.xml:21: error: h.b: h.b is f32 (found f32; needed bf16). insert a cast; or "
+                   "g.xml:21: error: h.b is f32 (found f32; needed bf16). insert a cast; or "
                    "change w [dtype-mismatch]");
   g_autofree char *bare = tw_diagnostic_to_text (d, NULL);
-  g_assert_true (g_str_has_prefix (bare, "error: h.b: "));
+  g_assert_true (g_str_has_prefix (bare, "error: h.b is f32"));
+  tw_diagnostic_free (d);
+  d = tw_diagnostic_new ("cycle", TW_SEVERITY_ERROR, "h", NULL, 0, "hands go round", NULL, NULL,
+                         NULL);
+  g_autofree char *named = tw_diagnostic_to_text (d, NULL);
+  g_assert_cmpstr (named, ==, "error: h: hands go round [cycle]");
   tw_diagnostic_free (d);
   d = tw_diagnostic_new ("no-output", TW_SEVERITY_WARNING, NULL, NULL, 0, "nothing leaves", NULL,
                          NULL, NULL);
@@ -25,11 +30,11 @@ test_list (void)
 {
   g_autoptr (GPtrArray) list = tw_diagnostics_new ();
   g_assert_false (tw_diagnostics_have_error (list));
-  g_ptr_array_add (list, tw_diagnostic_new ("a", TW_SEVERITY_WARNING, NULL, NULL, 0, "m", NULL,
-                                            NULL, NULL));
+  g_ptr_array_add (
+      list, tw_diagnostic_new ("a", TW_SEVERITY_WARNING, NULL, NULL, 0, "m", NULL, NULL, NULL));
   g_assert_false (tw_diagnostics_have_error (list));
-  g_ptr_array_add (list, tw_diagnostic_new ("a", TW_SEVERITY_ERROR, NULL, NULL, 0, "m", NULL, NULL,
-                                            NULL));
+  g_ptr_array_add (
+      list, tw_diagnostic_new ("a", TW_SEVERITY_ERROR, NULL, NULL, 0, "m", NULL, NULL, NULL));
   g_assert_true (tw_diagnostics_have_error (list));
 }
 

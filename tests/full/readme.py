@@ -30,6 +30,14 @@ def main():
             else:
                 failed += 1
                 print(f"tilewright {line}: exit status {run.returncode}\n{run.stderr}")
+        drawing = re.search(r"^    <graph .*?^    </graph>$", text, re.M | re.S)
+        graph = pathlib.Path(folder) / "small.xml"
+        graph.write_text(drawing.group(0) if drawing else "", encoding="utf-8")
+        run = subprocess.run([program, "check", graph], capture_output=True, text=True, check=False)
+        passed += run.returncode == 0
+        failed += run.returncode != 0
+        if run.returncode != 0:
+            print(f"the README's drawing: {run.stderr}")
     for document in [ROOT / "README.md", ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md",
                      *sorted((ROOT / "docs").rglob("*.md")),
                      *sorted((ROOT / "examples").glob("*/README.md"))]:

@@ -1661,10 +1661,13 @@ print_verdict (const Options *options, const Program *p, const Case *c, int k, V
       printf (", \"unwritten\": %" PRId64 ", \"outside\": %" PRId64 "}", v.unwritten, v.outside);
       return;
     }
-  printf ("  %-8s %-12s %6" PRId64 " of %" PRId64 " rows  error/tolerance %.2f by row, %.2f by "
-          "column  L2 %.1e  cosine %.7f  %s\n",
-          p->name, tensor_info[k].name, judged, c->t[k].rows, v.rows, v.columns, v.l2, v.cosine,
-          v.ok ? "good" : "WRONG");
+  printf ("  %-8s %-12s %6" PRId64 " of %" PRId64 " rows judged  error/tolerance %.2f by row, ",
+          p->name, tensor_info[k].name, judged, c->t[k].rows, v.rows);
+  if (v.columns > 0)
+    printf ("%.2f by column", v.columns);
+  else
+    printf ("too few for columns");
+  printf ("  L2 %.1e  cosine %.7f  %s\n", v.l2, v.cosine, v.ok ? "good" : "WRONG");
   if (v.unwritten > 0)
     printf ("           %" PRId64 " elements were never written\n", v.unwritten);
   if (v.outside > 0)
@@ -1895,10 +1898,10 @@ command_bench (const Options *options)
                   bytes);
         }
       else
-        printf ("  %-8s %d kernels  %.3f ms (best %.3f, median of %d)  %.1f GFLOP/s  %.2f MB "
+        printf ("  %-8s %d kernels  %.3f ms (best %.3f, median of %d)  %.1f GFLOP/s  %.1f MiB "
                 "through memory\n",
                 programs[i].name, programs[i].launches, 1e3 * median[i], 1e3 * times[i][0], repeat,
-                flops / median[i] * 1e-9, bytes * 1e-6);
+                flops / median[i] * 1e-9, bytes / 1048576.0);
       free (times[i]);
       free_session (&sessions[i]);
     }
