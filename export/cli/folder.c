@@ -5,6 +5,7 @@
 #include <gio/gio.h>
 #include <glib/gstdio.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 
 /* An interrupt reaches the child too; here it only has to lead to the end with everything cleared
@@ -47,7 +48,23 @@ remove_folder (const char *path)
   g_rmdir (path);
 }
 
-/* TRUE if the folder is empty, or holds an export: then its files may be replaced. */
+/* TRUE if the file begins as a Makefile that the exporter writes. */
+static gboolean
+is_exported_makefile (const char *path)
+{
+  static const char beginning[] = "# make: builds ";
+  char found[sizeof beginning] = "";
+  FILE *file = g_file_test (path, G_FILE_TEST_IS_REGULAR) ? g_fopen (path, "r") : NULL;
+  if (file == NULL)
+    return FALSE;
+  gboolean good = fread (found, 1, sizeof beginning - 1, file) == sizeof beginning - 1
+                  && strcmp (found, beginning) == 0;
+  fclose (file);
+  return good;
+}
+
+/* TRUE if the folder is empty, or holds an export: then its files may be replaced. The names alone
+ * do not tell: many a project has a Makefile. */
 static gboolean
 may_replace (const char *path)
 {
@@ -57,7 +74,7 @@ may_replace (const char *path)
   if (dir == NULL)
     return FALSE;
   return g_dir_read_name (dir) == NULL
-         || (g_file_test (plan, G_FILE_TEST_EXISTS) && g_file_test (make, G_FILE_TEST_EXISTS));
+         || (g_file_test (plan, G_FILE_TEST_EXISTS) && is_exported_makefile (make));
 }
 
 static gboolean

@@ -363,6 +363,14 @@ class Tests:
         (mine / "letter").write_text("dear", encoding="utf-8")
         self.ends(5, "export", "-o", mine, SMALL, says="no exported folder")
         self.check("a folder of somebody else is left alone", os.listdir(mine) == ["letter"])
+        project = place / "project"
+        project.mkdir()
+        for name in ("Makefile", "plan.json"):
+            (project / name).write_text("mine", encoding="utf-8")
+        self.ends(5, "export", "-o", project, SMALL, says="no exported folder")
+        self.check("a project with files of such names is left alone",
+                   sorted(os.listdir(project)) == ["Makefile", "plan.json"]
+                   and (project / "Makefile").read_text() == "mine")
         self.ends(5, "export", "-o", mine / "letter", SMALL)
         self.ends(5, "export", "-o", mine / "letter" / "under", SMALL)
         self.ends(5, "export", "-o", "/proc/nowhere", SMALL)
