@@ -30,7 +30,10 @@ static const char *const taken[] = { "struct_size", "alignas",   "alignof",     
                                      "void",        "volatile",  "wchar_t",     "while",
                                      "xor",         "xor_eq",    "EOF",         "I",
                                      "NULL",        "offsetof",  "max_align_t", "size_t",
-                                     "ptrdiff_t",   "int64_t",   "uint64_t",    NULL };
+                                     "ptrdiff_t",   "int64_t",   "uint64_t",    "INFINITY",
+                                     "NAN",         "HUGE_VAL",  "HUGE_VALF",   "INT64_MAX",
+                                     "INT64_C",     "UINT64_C",  "SIZE_MAX",    "PRId64",
+                                     "M_PI",        NULL };
 
 /* `id`, with "_" after it while the name is taken. */
 static char *
@@ -42,7 +45,8 @@ make_field (GHashTable *used, const char *id)
     {
       g_autofree char *ld = g_strconcat (name->str, "_ld", NULL);
       gboolean reserved
-          = name->str[0] == '_' && (name->str[1] == '_' || g_ascii_isupper (name->str[1]));
+          = (name->str[0] == '_' && (name->str[1] == '_' || g_ascii_isupper (name->str[1])))
+            || g_str_has_prefix (name->str, "TW_"); /* macros of the tile layer */
 
       if (!reserved && !g_strv_contains (taken, name->str)
           && !g_hash_table_contains (used, name->str) && !g_hash_table_contains (used, ld))
