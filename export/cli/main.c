@@ -2,7 +2,9 @@
 #include "cli.h"
 #include "config.h"
 
+#include <errno.h>
 #include <locale.h>
+#include <stdio.h>
 #include <string.h>
 
 static const struct
@@ -55,6 +57,16 @@ complain_unknown (const char *name)
   return STATUS_USAGE;
 }
 
+/* A result that did not reach standard output is none. */
+static Status
+end (Status status)
+{
+  if ((fflush (stdout) == 0 && !ferror (stdout)) || status != STATUS_GOOD)
+    return status;
+  complain ("standard output cannot be written: %s", g_strerror (errno));
+  return STATUS_IO;
+}
+
 int
 main (int argc, char **argv)
 {
@@ -78,6 +90,6 @@ main (int argc, char **argv)
     }
   for (guint i = 0; i < G_N_ELEMENTS (commands); i++)
     if (strcmp (argv[1], commands[i].name) == 0)
-      return (int)commands[i].run (argc - 1, argv + 1);
+      return (int)end (commands[i].run (argc - 1, argv + 1));
   return (int)complain_unknown (argv[1]);
 }

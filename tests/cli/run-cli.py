@@ -371,6 +371,11 @@ class Tests:
         self.check("a project with files of such names is left alone",
                    sorted(os.listdir(project)) == ["Makefile", "plan.json"]
                    and (project / "Makefile").read_text() == "mine")
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            run = subprocess.run([self.program, "explain", SMALL], stdout=full, check=False,
+                                 stderr=subprocess.PIPE, text=True)
+        self.check("a full disk behind standard output is an error",
+                   run.returncode == 5 and "standard output" in run.stderr, run.stderr)
         self.ends(5, "export", "-o", mine / "letter", SMALL)
         self.ends(5, "export", "-o", mine / "letter" / "under", SMALL)
         self.ends(5, "export", "-o", "/proc/nowhere", SMALL)
