@@ -249,6 +249,12 @@ folder_run (const Session *session, const Folder *folder, const char *command, c
     return STATUS_INTERRUPTED;
   if (g_subprocess_get_successful (child))
     return STATUS_GOOD;
+  if (g_subprocess_get_if_exited (child) && g_subprocess_get_exit_status (child) == STATUS_IO)
+    {
+      complain ("%s: %s %s could not run to its end; nothing is said of its results", session->path,
+                name, command);
+      return STATUS_IO;
+    }
   if (g_subprocess_get_if_signaled (child))
     complain ("%s %s was ended by signal %d", name, command, g_subprocess_get_term_sig (child));
   else
