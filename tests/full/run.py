@@ -108,7 +108,7 @@ def parts():
                    ["-Db_sanitize=address,undefined", "-Db_lundef=false"], [*unit, "-t", "4"],
                    sanitizers),
         Part("fuzz", "mutated graphs, blocks and formulas; failing allocations",
-             [([sys.executable, str(ROOT / "tests/fuzz/run-fuzz.py"), "--count", "20000",
+             [([sys.executable, str(ROOT / "tests/fuzz/run-fuzz.py"), "--count", "5000",
                 *[str(LOGS / "build-sanitizers/tests/fuzz" / ("fuzz-" + name))
                   for name in ("graph-xml", "block-xml", "formula")]], sanitizers)]),
         Part("readme", "what the README says",
