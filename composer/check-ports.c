@@ -81,18 +81,12 @@ tw_check_kind (const TwNodeCheck *context, int port, const TwType *type)
   const TwPortSpec *spec = &context->block->ports[port];
   if (spec->role == TW_ROLE_ANY)
     return TRUE;
-  gboolean wrong_vector = (spec->role == TW_ROLE_PER_ROW && type->role == TW_ROLE_PER_COLUMN)
-                          || (spec->role == TW_ROLE_PER_COLUMN && type->role == TW_ROLE_PER_ROW);
-  gboolean good = spec->role == TW_ROLE_STATISTIC
-                      ? type->statistic != NULL
-                            && (spec->statistic == NULL
-                                || strcmp (type->statistic, spec->statistic) == 0)
-                      : type->statistic == NULL && type->n_dims == spec->n_dims && !wrong_vector;
-  if (good)
-    return TRUE;
   g_autofree char *dims = tw_check_expected (context, port);
   if (spec->role == TW_ROLE_STATISTIC)
     {
+      if (type->statistic != NULL
+          && (spec->statistic == NULL || strcmp (type->statistic, spec->statistic) == 0))
+        return TRUE;
       g_autofree char *expected
           = g_strdup_printf ("f32%s %s", dims, spec->statistic ? spec->statistic : "statistic");
       g_autofree char *fix
@@ -111,6 +105,10 @@ tw_check_kind (const TwNodeCheck *context, int port, const TwType *type)
                        "is a statistic, not a value of the rows");
       return FALSE;
     }
+  gboolean wrong_vector = (spec->role == TW_ROLE_PER_ROW && type->role == TW_ROLE_PER_COLUMN)
+                          || (spec->role == TW_ROLE_PER_COLUMN && type->role == TW_ROLE_PER_ROW);
+  if (type->n_dims == spec->n_dims && !wrong_vector)
+    return TRUE;
   g_autofree char *expected = g_strdup_printf ("%s, %s", dims, tw_check_role_name (spec->role));
   g_autofree char *message
       = wrong_vector ? g_strdup_printf ("is %s, but %s is needed", tw_check_role_name (type->role),

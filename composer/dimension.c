@@ -543,8 +543,6 @@ tw_dim_solve (const TwDim *pattern, const char *name, const TwDim *dim)
 {
   gint64 factor = 0;
   Sum rest = { .good = TRUE };
-  if (strcmp (pattern->text, name) == 0)
-    return tw_dim_ref ((TwDim *)dim);
   sum_add_dim (&rest, dim, 1);
   for (int i = 0; i < pattern->n_terms; i++)
     {
