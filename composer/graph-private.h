@@ -70,7 +70,6 @@ TwLinkRecord *tw_link_record_copy (const TwLinkRecord *record);
 void tw_link_record_unref (TwLinkRecord *record);
 void tw_link_record_set_owed (TwLinkRecord *record, const TwOwed *owed, int n_owed);
 TwDimensionRecord *tw_dimension_record_new (const TwDimension *dimension);
-TwDimensionRecord *tw_dimension_record_copy (const TwDimensionRecord *record);
 void tw_dimension_record_unref (TwDimensionRecord *record);
 void tw_extra_clear (TwExtra *extra);
 void tw_extra_copy (TwExtra *to, const TwExtra *from);

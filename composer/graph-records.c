@@ -208,14 +208,6 @@ tw_dimension_record_new (const TwDimension *dimension)
   return record;
 }
 
-TwDimensionRecord *
-tw_dimension_record_copy (const TwDimensionRecord *record)
-{
-  TwDimensionRecord *copy = tw_dimension_record_new (&record->view);
-  tw_extra_copy (&copy->extra, &record->extra);
-  return copy;
-}
-
 void
 tw_dimension_record_unref (TwDimensionRecord *record)
 {

@@ -159,9 +159,7 @@ void
 tw_emit_box (TwEmit *emit, TwText *text, gboolean unfused)
 {
   g_autoptr (GString) out = g_string_new (NULL);
-  const char *doc = tw_graph_get_doc (emit->drawn);
 
-  (void)doc; /* users' words do not reach source */
   g_string_append_printf (out, "%s: a fused program.", emit->prefix);
   if (unfused)
     g_string_printf (out, "%s: one kernel a block, for comparison.", emit->prefix);

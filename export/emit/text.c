@@ -280,27 +280,6 @@ fill_paragraph (GString *out, const char *first, const char *prefix, const char 
 }
 
 void
-tw_text_fill (GString *out, const char *prefix, const char *string)
-{
-  g_autofree char *safe = defuse (string);
-  g_auto (GStrv) lines = g_strsplit (safe, "\n", -1);
-
-  for (char **line = lines; *line != NULL; line++)
-    {
-      int spaces = (int)strspn (*line, " ");
-      g_autofree char *lead = g_strnfill (spaces, ' ');
-      g_autofree char *first = g_strconcat (prefix, lead, NULL);
-      g_autofree char *hang = g_strconcat (prefix, lead, spaces > 0 ? "    " : "", NULL);
-      gsize start = out->len;
-
-      fill_paragraph (out, first, hang, *line + spaces, 0);
-      while (out->len > start && out->str[out->len - 1] == ' ')
-        g_string_truncate (out, out->len - 1);
-      g_string_append_c (out, '\n');
-    }
-}
-
-void
 tw_text_comment (TwText *text, const char *format, ...)
 {
   va_list arguments;

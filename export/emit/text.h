@@ -36,8 +36,6 @@ void tw_text_raw (TwText *text, const char *string);
 /* A comment, filled. Newlines in `string` start new lines; a line that starts with a space is not
  * filled. What could end the comment is defused. */
 void tw_text_comment (TwText *text, const char *format, ...) G_GNUC_PRINTF (2, 3);
-/* The same as a list of lines for a larger comment: `prefix` before each ("   "). */
-void tw_text_fill (GString *out, const char *prefix, const char *string);
 
 /* A C string literal of `string`, with quotes. g_free. */
 char *tw_text_quote (const char *string);
